@@ -1,0 +1,112 @@
+# What every module's CMakeLists.txt uses: one set of flags, one way to add a library, a test, a
+# fuzz target.
+
+option(SBX_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+option(SBX_FUZZ "Build libFuzzer targets (clang)" OFF)
+option(SBX_BENCH "Build benchmarks" OFF)
+option(SBX_WERROR "Warnings are errors (our CI)" OFF)
+option(SBX_FAULTS "Honour SBX_FAULT=step:N and other test switches; never in an installed build" ON)
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(SBX_LIBEXEC_DIR ${CMAKE_BINARY_DIR}/libexec/sbx) # same shape as an installed tree: bin/ beside libexec/sbx/
+
+find_package(PkgConfig REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Threads REQUIRED)
+foreach(lib yaml-0.1 jansson libidn2 libpcre2-8 cmocka)
+  string(MAKE_C_IDENTIFIER ${lib} id)
+  pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${lib})
+endforeach()
+
+add_library(sbx_flags INTERFACE)
+target_compile_options(sbx_flags INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes
+  -Wvla -Wformat=2 -fstack-protector-strong -fno-common
+  $<$<BOOL:${SBX_WERROR}>:-Werror>)
+target_compile_definitions(sbx_flags INTERFACE _GNU_SOURCE
+  $<$<BOOL:${SBX_FAULTS}>:SBX_FAULTS=1>
+  $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
+target_link_options(sbx_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
+if(SBX_SANITIZE)
+  target_compile_options(sbx_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
+  target_link_options(sbx_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(SBX_FUZZ)
+  target_compile_options(sbx_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# sbx_add_library(NAME SOURCES a.c ... [LIBS x ...] [INCLUDE dir ...])
+# A static library of one module; its own include/ directory (if any) is public.
+function(sbx_add_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS;INCLUDE" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include)
+    target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  endif()
+  target_include_directories(${name} PUBLIC ${A_INCLUDE})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${A_LIBS} PRIVATE sbx_flags)
+endfunction()
+
+# sbx_add_test(NAME SOURCES a.c ... [LIBS x ...] [LABELS unit|e2e ...] [ENV A=B ...])
+# One cmocka executable of a module, registered with CTest. Exit status 77 counts as skipped.
+function(sbx_add_test name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} PkgConfig::cmocka sbx_flags)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE SBX_TEST_DIR="${CMAKE_CURRENT_SOURCE_DIR}/tests"
+    SBX_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SBX_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT A_LABELS)
+    set(A_LABELS unit)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
+    ENVIRONMENT "${A_ENV}")
+endfunction()
+
+# sbx_add_script_test(NAME COMMAND x ... [LABELS ...] [TIMEOUT s] [LOCK name ...])
+# An end-to-end test: a script that gets SBX_BIN and SBX_SOURCE_DIR, exits 77 (with a loud line) when it cannot run.
+function(sbx_add_script_test name)
+  cmake_parse_arguments(A "" "TIMEOUT" "COMMAND;LABELS;LOCK;ENV" ${ARGN})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 300)
+  endif()
+  if(NOT A_LABELS)
+    set(A_LABELS e2e)
+  endif()
+  add_test(NAME ${name} COMMAND ${A_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" SKIP_RETURN_CODE 77
+    TIMEOUT ${A_TIMEOUT} RESOURCE_LOCK "${A_LOCK}"
+    ENVIRONMENT "SBX_BIN=${CMAKE_BINARY_DIR}/bin/sbx;SBX_SOURCE_DIR=${CMAKE_SOURCE_DIR};${A_ENV}")
+endfunction()
+
+# sbx_add_fuzz(NAME SOURCES fuzz_x.c ... [LIBS x ...] CORPUS dir)
+# With the fuzz preset a libFuzzer target; otherwise a program that replays the corpus as a test.
+function(sbx_add_fuzz name)
+  cmake_parse_arguments(A "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_LIBS} sbx_flags)
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  if(SBX_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/scripts/cmake/replay.c)
+  endif()
+  if(BUILD_TESTING)
+    add_test(NAME ${name}_replay COMMAND ${name} ${CMAKE_CURRENT_SOURCE_DIR}/${A_CORPUS})
+    set_tests_properties(${name}_replay PROPERTIES LABELS "unit;fuzz")
+    if(SBX_FUZZ)
+      set_tests_properties(${name}_replay PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=1")
+    endif()
+  endif()
+endfunction()

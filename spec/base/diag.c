@@ -1,0 +1,186 @@
+#include "sbx/diag.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum sbx_code sbx_diags_init(struct sbx_diags *d)
+{
+    memset(d, 0, sizeof(*d));
+    d->arena = sbx_arena_new();
+    return d->arena ? SBX_OK : SBX_NO_MEMORY;
+}
+
+void sbx_diags_release(struct sbx_diags *d)
+{
+    sbx_arena_free(d->arena);
+    free(d->v);
+    memset(d, 0, sizeof(*d));
+}
+
+/* Files repeat from finding to finding: keep one copy of each name. */
+static const char *keep_file(struct sbx_diags *d, const char *file)
+{
+    if (!file)
+        return NULL;
+    for (size_t i = d->len; i-- > 0;)
+        if (d->v[i].pos.file && !strcmp(d->v[i].pos.file, file))
+            return d->v[i].pos.file;
+    return sbx_arena_strdup(d->arena, file);
+}
+
+static struct sbx_diag *next_slot(struct sbx_diags *d)
+{
+    if (d->len == SBX_DIAGS_MAX)
+        return NULL;
+    if (d->len == d->cap) {
+        size_t cap = d->cap ? d->cap * 2 : 16;
+        struct sbx_diag *v = realloc(d->v, cap * sizeof(*v));
+
+        if (!v)
+            return NULL;
+        d->v = v;
+        d->cap = cap;
+    }
+    return &d->v[d->len];
+}
+
+static char *format(struct sbx_arena *a, const char *fmt, va_list args)
+{
+    va_list again;
+    char *text;
+    int len;
+
+    va_copy(again, args);
+    len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    text = len < 0 ? NULL : sbx_arena_alloc(a, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
+void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *code,
+                   struct sbx_pos pos, const char *path, const char *hint, const char *fmt, ...)
+{
+    struct sbx_diag *slot = next_slot(d);
+    va_list args;
+
+    if (severity == SBX_ERROR)
+        d->errors++;
+    if (!slot) {
+        d->dropped++;
+        return;
+    }
+    *slot = (struct sbx_diag){ .severity = severity, .code = code, .pos = pos };
+    slot->pos.file = keep_file(d, pos.file);
+    slot->path = sbx_arena_strdup(d->arena, path ? path : "");
+    slot->hint = sbx_arena_strdup(d->arena, hint);
+    va_start(args, fmt);
+    slot->message = format(d->arena, fmt, args);
+    va_end(args);
+    if (slot->path && slot->message)
+        d->len++;
+    else
+        d->dropped++;
+}
+
+static int rank_of_file(const struct sbx_diags *d, const char *file)
+{
+    for (size_t i = 0; i < d->len; i++)
+        if (d->v[i].pos.file == file)
+            return (int)i;
+    return -1;
+}
+
+struct keyed {
+    struct sbx_diag diag;
+    int file;
+    size_t index;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->diag.pos.line != y->diag.pos.line)
+        return x->diag.pos.line < y->diag.pos.line ? -1 : 1;
+    if (x->diag.pos.column != y->diag.pos.column)
+        return x->diag.pos.column < y->diag.pos.column ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+void sbx_diags_sort(struct sbx_diags *d)
+{
+    struct keyed *keyed = d->len ? calloc(d->len, sizeof(*keyed)) : NULL;
+
+    if (!keyed)
+        return; /* unsorted is still complete */
+    for (size_t i = 0; i < d->len; i++)
+        keyed[i] = (struct keyed){ d->v[i], rank_of_file(d, d->v[i].pos.file), i };
+    qsort(keyed, d->len, sizeof(*keyed), compare);
+    for (size_t i = 0; i < d->len; i++)
+        d->v[i] = keyed[i].diag;
+    free(keyed);
+}
+
+const char *sbx_severity_name(enum sbx_severity s)
+{
+    static const char *const names[] = { "error", "warning", "note" };
+
+    return names[s];
+}
+
+enum sbx_code sbx_diag_text(const struct sbx_diag *d, struct sbx_buf *out)
+{
+    enum sbx_code rc = SBX_OK;
+
+    if (d->pos.file)
+        rc = sbx_buf_addf(out, "%s:", d->pos.file);
+    if (!rc && d->pos.line)
+        rc = sbx_buf_addf(out, "%u:%u:", d->pos.line, d->pos.column);
+    if (!rc && out->len && out->ptr[out->len - 1] == ':')
+        rc = sbx_buf_adds(out, " ");
+    if (!rc && d->severity != SBX_ERROR)
+        rc = sbx_buf_addf(out, "%s: ", sbx_severity_name(d->severity));
+    if (!rc && *d->path)
+        rc = sbx_buf_addf(out, "%s: ", d->path);
+    if (!rc)
+        rc = sbx_buf_adds(out, d->message);
+    if (!rc && d->hint)
+        rc = sbx_buf_addf(out, "; %s", d->hint);
+    return rc;
+}
+
+void sbx_diags_print(const struct sbx_diags *d, FILE *out)
+{
+    for (size_t i = 0; i < d->len; i++) {
+        SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(1 << 20);
+
+        if (sbx_diag_text(&d->v[i], &line) == SBX_OK)
+            fprintf(out, "%s\n", line.ptr);
+    }
+    if (d->dropped)
+        fprintf(out, "(and %zu more)\n", d->dropped);
+}
+
+json_t *sbx_diags_json(const struct sbx_diags *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; list && i < d->len; i++) {
+        const struct sbx_diag *x = &d->v[i];
+        json_t *row = json_pack("{s:s, s:s, s:s*, s:i, s:i, s:s, s:s, s:s*}", "severity",
+                                sbx_severity_name(x->severity), "code", x->code, "file",
+                                x->pos.file, "line", (int)x->pos.line, "column",
+                                (int)x->pos.column, "path", x->path, "message", x->message,
+                                "hint", x->hint);
+
+        if (!row || json_array_append_new(list, row)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}

@@ -1,0 +1,62 @@
+/**
+ * @file
+ * The one diagnostic type: what is wrong (or noteworthy) in an input, where, and what to write
+ * instead. All findings of one run are gathered in a list, so that a user sees them at once.
+ * Text form: `file:line:column: path: message (value); hint`. JSON form: decision S28.
+ */
+#ifndef SBX_DIAG_H
+#define SBX_DIAG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "sbx/arena.h"
+#include "sbx/buf.h"
+#include "sbx/err.h"
+
+#define SBX_DIAGS_MAX 1000 /* findings kept of one run; past it only the count goes on */
+
+enum sbx_severity { SBX_ERROR, SBX_WARNING, SBX_NOTE };
+
+struct sbx_diag {
+    enum sbx_severity severity;
+    const char *code;    /**< stable, kebab-case, static: "unknown-field" */
+    struct sbx_pos pos;  /**< `file` is kept by the list */
+    const char *path;    /**< "credentials[0].apiKey"; "" for the whole document */
+    const char *message; /**< what is wrong, with the value */
+    const char *hint;    /**< what to write instead; NULL: nothing to add */
+};
+
+struct sbx_diags {
+    struct sbx_arena *arena;
+    struct sbx_diag *v;
+    size_t len, cap;
+    size_t errors; /**< of severity SBX_ERROR, beyond the kept ones too */
+    size_t dropped;
+};
+
+/** SBX_OK or SBX_NO_MEMORY. */
+SBX_MUST_USE enum sbx_code sbx_diags_init(struct sbx_diags *d);
+void sbx_diags_release(struct sbx_diags *d);
+SBX_DEFINE_AUTO(sbx_diags, sbx_diags_release);
+
+/**
+ * Add a finding; everything is copied but `code`. `hint` may be NULL. Running out of memory is
+ * counted as `dropped`, and as an error if it was one.
+ */
+void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *code,
+                   struct sbx_pos pos, const char *path, const char *hint, const char *fmt, ...)
+    SBX_PRINTF(7, 8);
+/** Put the findings in the order of file (as first seen), line and column. */
+void sbx_diags_sort(struct sbx_diags *d);
+/** One finding as text, without a newline. */
+SBX_MUST_USE enum sbx_code sbx_diag_text(const struct sbx_diag *d, struct sbx_buf *out);
+const char *sbx_severity_name(enum sbx_severity s); /**< "error", "warning", "note" */
+/** Write all findings as text lines. */
+void sbx_diags_print(const struct sbx_diags *d, FILE *out);
+
+struct json_t;
+/** The list `[{severity, code, file, line, column, path, message, hint}]`; NULL: no memory. */
+struct json_t *sbx_diags_json(const struct sbx_diags *d);
+
+#endif

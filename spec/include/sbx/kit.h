@@ -1,0 +1,263 @@
+/**
+ * @file
+ * Kits: from bytes to the canonical artifact, and from artifacts to the composed one.
+ *
+ *   load -> decode (v1 | v2) -> validate -> [extends -> mixins ->] compose
+ *
+ * Each arrow is one function; nothing here touches the network, a process or a container. An
+ * artifact owns all it points to (one arena) and never changes after it was made. Every element
+ * carries its origin: which kit, file, line and column it comes from.
+ * Source: the kit specification v2 (spec anatomy, lifecycle 2 to 6), decisions S1 to S30.
+ */
+#ifndef SBX_KIT_H
+#define SBX_KIT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sbx/arena.h"
+#include "sbx/diag.h"
+
+#define SBX_SPEC_MAX 1048576     /* bytes of a spec file; the largest real one is 12 KiB */
+#define SBX_KIT_FILES_MAX 20000  /* entries below files/ */
+#define SBX_KIT_FILE_MAX 268435456 /* bytes of one file below files/; it is held in memory once */
+
+/** Where an element was written. */
+struct sbx_origin {
+    const char *kit; /**< name of the kit */
+    struct sbx_pos pos;
+};
+
+/** A list of strings. `set` tells an empty list from an absent one; `at` runs parallel to `v`. */
+struct sbx_strs {
+    const char **v;
+    struct sbx_origin *at;
+    size_t len;
+    bool set;
+};
+
+struct sbx_pair { const char *name, *value; struct sbx_origin at; };
+struct sbx_pairs { struct sbx_pair *v; size_t len; bool set; };
+
+struct sbx_inject {
+    struct sbx_origin at;
+    const char *domain, *header, *format, *username; /**< NULL: not given; `scheme` is expanded */
+};
+
+struct sbx_api_key {
+    struct sbx_origin at;
+    bool set;
+    const char *name; /**< environment variable; NULL or "": none */
+    bool proxy_managed;
+    struct { struct sbx_inject *v; size_t len; bool set; } inject;
+};
+
+struct sbx_oauth {
+    struct sbx_origin at;
+    bool set;
+    const char *token_host, *token_path;
+    struct sbx_strs resource_hosts, skip_if_env;
+    bool sentinels_set;
+    const char *sentinel_access, *sentinel_refresh;
+    bool file_set;
+    const char *file_path, *file_template;
+    json_t *file_structure; /**< owned by the artifact; NULL: none */
+    bool fields_set;
+    const char *field_access, *field_refresh, *field_expires, *field_scope;
+    bool passthrough;
+};
+
+struct sbx_credential {
+    struct sbx_origin at;
+    const char *service, *description, *provider;
+    bool required;
+    struct sbx_api_key api_key;
+    struct sbx_oauth oauth;
+};
+
+struct sbx_install {
+    struct sbx_origin at;
+    const char *command, *user, *description; /**< user NULL: "0" */
+};
+
+struct sbx_startup {
+    struct sbx_origin at;
+    struct sbx_strs command; /**< argv; the string form is already {"sh","-c",text} */
+    const char *user, *description; /**< user NULL: "1000" */
+    bool background;
+};
+
+struct sbx_setup_file {
+    struct sbx_origin at;
+    const char *path, *content, *mode, *description; /**< mode NULL: "0644" */
+    bool only_if_missing;
+};
+
+enum sbx_target { SBX_TARGET_HOME, SBX_TARGET_WORKSPACE };
+
+/** A regular file below files/. */
+struct sbx_static_file {
+    struct sbx_origin at; /**< `pos.file` is its path below the kit's root, line 0 */
+    enum sbx_target target;
+    const char *path;     /**< below the target, clean, no leading slash */
+    unsigned mode;        /**< 0644 or 0755 (decision F2) */
+    size_t size;          /**< bytes */
+    const void *data;     /**< the content; NULL while `source` is set */
+    const char *source;   /**< absolute path of the file to read it from; NULL: in `data` */
+};
+
+struct sbx_volume {
+    struct sbx_origin at;
+    const char *path, *type, *size, *mode; /**< type NULL or "": volume; "tmpfs" */
+};
+
+struct sbx_port {
+    struct sbx_origin at;
+    int container;
+    const char *protocol, *name;
+};
+
+struct sbx_arg {
+    struct sbx_origin at;
+    const char *name;
+    const char *default_value; /**< NULL: none; "" is a value */
+    bool required;
+    const char *description, *pattern;
+    struct sbx_strs choices; /**< enum */
+};
+
+struct sbx_build {
+    bool set;
+    struct sbx_origin at;
+    const char *context, *dockerfile, *target;
+    struct sbx_pairs args;
+    struct sbx_strs platforms;
+};
+
+struct sbx_resources {
+    bool set;
+    struct sbx_origin at;
+    bool cpu_set;
+    double cpu;        /**< cores; 0: no limit */
+    int64_t memory_mb; /**< MiB; 0: no limit */
+    const char *gpu;
+};
+
+/** How an agent is started (lifecycle, "entrypoint + command"). */
+struct sbx_launch {
+    struct sbx_strs entrypoint;  /**< binary and always-on arguments */
+    struct sbx_strs interactive; /**< tail with a terminal; not set: `noninteractive` */
+    struct sbx_strs noninteractive;
+};
+
+/** One kit of a composition. */
+struct sbx_kit_ref {
+    const char *name, *kind, *reference, *digest; /**< reference as the user or kit wrote it */
+    const char *agent_context; /**< a mixin's own text (kits-memory/<name>.md); NULL: none */
+};
+
+#define SBX_LIST(type) struct { struct type *v; size_t len; bool set; }
+
+struct sbx_artifact {
+    struct sbx_arena *arena;
+    struct sbx_origin at;
+    /* manifest */
+    const char *schema_version, *kind, *name, *version, *display_name, *description, *source_url;
+    const char *image, *binary, *ai_filename; /**< NULL: not given */
+    struct sbx_strs run_options, interactive_options; /**< flat lists as the reference prints them */
+    struct sbx_launch launch;
+    struct sbx_build build;
+    struct sbx_resources resources;
+    bool security_set, privileged;
+    SBX_LIST(sbx_volume) volumes;
+    /* the rest, in the reference's names: caps.network, publishedPorts, commands ... */
+    const char *extends;
+    struct sbx_origin extends_at;
+    struct sbx_strs mixins, locked, licenses;
+    bool requires_set;
+    const char *requires_agent;
+    struct sbx_origin requires_at;
+    SBX_LIST(sbx_arg) args;
+    bool caps_set;
+    struct sbx_strs allow, deny;
+    SBX_LIST(sbx_port) ports;
+    SBX_LIST(sbx_credential) credentials;
+    bool environment_set;
+    struct sbx_pairs variables;
+    SBX_LIST(sbx_install) install;
+    SBX_LIST(sbx_startup) startup;
+    SBX_LIST(sbx_setup_file) setup_files;
+    SBX_LIST(sbx_static_file) files;
+    const char *agent_context;
+    struct sbx_origin agent_context_at;
+    struct sbx_strs warnings; /**< deprecations, in the reference's number and order (S12) */
+    bool embedded;
+    const char *digest;  /**< of spec bytes and files (S30, F2); set by the loaders */
+    /* composed artifacts only */
+    SBX_LIST(sbx_kit_ref) kits; /**< what was composed, base first */
+};
+
+void sbx_artifact_free(struct sbx_artifact *a); /**< Free it; NULL is fine. */
+SBX_DEFINE_AUTO_PTR(sbx_artifact, sbx_artifact_free);
+
+/** A kit compiled into the program. */
+struct sbx_embedded_file { const char *path; const unsigned char *data; size_t len; unsigned mode; };
+struct sbx_embedded_kit {
+    const char *name;
+    bool agent; /**< kits/agents, else kits/mixins */
+    const struct sbx_embedded_file *files; /**< spec.yaml first, then files/... */
+    size_t n_files;
+};
+
+/**
+ * Load a kit: a directory with spec.yaml (or spec.yml) and files/, or one spec file (then without
+ * files/); "-" reads the spec from standard input. Decodes strictly and validates.
+ *
+ * @param diags gathers every finding, remarks of valid kits too; positions name `path`'s files
+ * @param ret   the caller's: sbx_artifact_free(); written only on success
+ * @return SBX_OK; SBX_SCHEMA or SBX_SYNTAX (then diags has at least one error and err sums it up);
+ *         SBX_NOT_FOUND, SBX_IO, SBX_LIMIT, SBX_NO_MEMORY (err says it)
+ */
+SBX_MUST_USE enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diags,
+                                        struct sbx_artifact **ret, struct sbx_err *err);
+/** The same from memory; `file` names it in positions. No files/. */
+SBX_MUST_USE enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
+                                              struct sbx_diags *diags, struct sbx_artifact **ret,
+                                              struct sbx_err *err);
+/** The same from the program's own kits. The artifact borrows the embedded bytes. */
+SBX_MUST_USE enum sbx_code sbx_kit_load_embedded(const struct sbx_embedded_kit *kit,
+                                                 struct sbx_diags *diags,
+                                                 struct sbx_artifact **ret, struct sbx_err *err);
+
+/** The artifact as the public reference spells it (RB 0, corpus); NULL: no memory. */
+json_t *sbx_artifact_json(const struct sbx_artifact *a);
+
+/** Names that no user kit may take in a composition (S30). */
+bool sbx_kit_name_reserved(const char *name);
+
+/**
+ * Compose one sandbox kit with mixins (seed "composition", S5, S7, S21, S23, S26), in this order.
+ * Checks kinds, unique names and requires.agent, merges, and validates the whole again.
+ *
+ * @param base       kind sandbox
+ * @param references parallel to base and mixins (1 + n), as the user wrote them; may be NULL
+ * @param ret        the caller's; keeps nothing of the inputs but embedded bytes
+ * @return SBX_OK, SBX_SCHEMA or SBX_CONFLICT (diags has the errors, err sums up), SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_compose(const struct sbx_artifact *base,
+                                       const struct sbx_artifact *const *mixins, size_t n,
+                                       const char *const *references, struct sbx_diags *diags,
+                                       struct sbx_artifact **ret, struct sbx_err *err);
+
+/** Validation of one artifact, the same for a single kit and a composed one (S23). */
+void sbx_artifact_validate(const struct sbx_artifact *a, bool composed, struct sbx_diags *diags);
+
+/** Content of a static file into `out` (at most SBX_KIT_FILE_MAX bytes). */
+SBX_MUST_USE enum sbx_code sbx_static_file_read(const struct sbx_static_file *f,
+                                                struct sbx_buf *out, struct sbx_err *err);
+
+/** Bytes of a size like "512m", "1.5g", "10GiB" (RB 7.11); false: not a size. */
+bool sbx_size_parse(const char *text, int64_t *bytes);
+
+#endif

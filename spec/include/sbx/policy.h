@@ -1,0 +1,120 @@
+/**
+ * @file
+ * Network policy: patterns of hosts, ports and addresses, and the one matcher that the gate, the
+ * command line, validation and the TCK share. Pure: no sockets, no resolver.
+ * Source: kit specification v2 "permissions.network"; decisions S1 to S5, N1 to N3, N11.
+ *
+ * A request is judged twice: by name and port before anything is resolved (sbx_policy_judge), and by
+ * the resolved address before it is dialled (sbx_policy_judge_address).
+ */
+#ifndef SBX_POLICY_H
+#define SBX_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+#include "sbx/err.h"
+
+#define SBX_HOST_MAX 253     /* bytes of a name, RFC 1035 */
+#define SBX_PATTERN_MAX 300  /* bytes of a pattern: a name, brackets and a port range */
+#define SBX_RULES_MAX 20000  /* rules of one sandbox; a bound for hostile kits, not a need */
+
+enum sbx_decision { SBX_DENY, SBX_ALLOW };
+
+/** Who wrote a rule: kits never widen what only a user may open (N3, N11). */
+enum sbx_rule_source { SBX_RULE_PRESET, SBX_RULE_USER, SBX_RULE_KIT };
+
+enum sbx_host_kind { SBX_HOST_NAME, SBX_HOST_IPV4, SBX_HOST_IPV6 };
+
+/** A host as a request names it, in canonical form. */
+struct sbx_host {
+    enum sbx_host_kind kind;
+    char text[SBX_HOST_MAX + 3]; /**< lower case, A-labels, no trailing dot; IPv6 without brackets */
+    struct in6_addr address;     /**< IPv4 as ::ffff:a.b.c.d; for the two address kinds */
+};
+
+/**
+ * Parse a host as it stands on the wire (CONNECT line, URI, Host, SNI): strict, S4. Odd spellings of
+ * addresses (127.1, 0x7f.1), NUL, blanks, empty labels, over-long names are SBX_SCHEMA.
+ * @param text not NUL-terminated; IPv6 with or without brackets
+ */
+SBX_MUST_USE enum sbx_code sbx_host_parse(const char *text, size_t len, struct sbx_host *ret,
+                                          struct sbx_err *err);
+/** "host:port", "[v6]:port", bare host (then `default_port`). Port 1 to 65535, plain digits. */
+SBX_MUST_USE enum sbx_code sbx_target_parse(const char *text, size_t len, uint16_t default_port,
+                                            struct sbx_host *ret, uint16_t *ret_port,
+                                            struct sbx_err *err);
+
+/** One parsed pattern: a value, copied freely. Opaque but for its size. */
+struct sbx_pattern {
+    uint8_t kind;          /* policy/pattern.c */
+    uint8_t prefix_len;    /* CIDR, counted in IPv6 bits */
+    uint16_t port_lo, port_hi; /* 0, 65535: any */
+    struct in6_addr address;
+    char name[SBX_HOST_MAX + 3];
+};
+
+/**
+ * Parse a pattern of a rule: `host`, `host:port`, `host:lo-hi`, `host:*`, `*.host`, `**.host`, address,
+ * `[v6]:port`, CIDR, `localhost:port`, `host.docker.internal:port`; bare `**` only when source is not
+ * a kit. What S2 accepts but never matches gives SBX_OK with *ret_inert naming why and what to write.
+ * @param ret_inert may be NULL; static text, NULL when the pattern can match
+ * @return SBX_OK or SBX_SCHEMA (err says what to write instead)
+ */
+SBX_MUST_USE enum sbx_code sbx_pattern_parse(const char *text, enum sbx_rule_source source,
+                                             struct sbx_pattern *ret, const char **ret_inert,
+                                             struct sbx_err *err);
+bool sbx_pattern_matches(const struct sbx_pattern *p, const struct sbx_host *host, uint16_t port);
+/** Does every host:port that `inner` matches match `outer` too? (S9: injects covered by allows) */
+bool sbx_pattern_covers(const struct sbx_pattern *outer, const struct sbx_pattern *inner);
+
+struct sbx_rule {
+    enum sbx_decision decision;
+    enum sbx_rule_source source;
+    struct sbx_pattern pattern;
+    const char *text;   /**< the pattern as written */
+    const char *id;     /**< stable id in log and `policy ls` */
+    const char *origin; /**< "kit hello", "preset balanced", "user" */
+    bool consented;     /**< a kit's rule for host or private resources that the user approved (N11) */
+};
+
+struct sbx_policy; /* opaque: a set of rules with an index; immutable, shared by threads */
+
+/**
+ * Build a matcher from rules; strings are copied.
+ * @return SBX_OK, SBX_LIMIT or SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_policy_new(const struct sbx_rule *rules, size_t n,
+                                          struct sbx_policy **ret, struct sbx_err *err);
+void sbx_policy_free(struct sbx_policy *p);
+SBX_DEFINE_AUTO_PTR(sbx_policy, sbx_policy_free);
+
+/** The answer to one question. */
+struct sbx_verdict {
+    enum sbx_decision decision;
+    const struct sbx_rule *rule; /**< of the policy; NULL: no rule applied */
+    const char *reason;          /**< stable, static: "rule", "default-deny", "loopback", "metadata" ... */
+    bool host_resource;          /**< dial the host's 127.0.0.1:port (N2) */
+};
+
+/** Judge a name or literal address and port, before resolving. Deny wins (S5). */
+struct sbx_verdict sbx_policy_judge(const struct sbx_policy *p, const struct sbx_host *host,
+                                    uint16_t port);
+/**
+ * Judge one resolved address of an allowed name (N3): public addresses pass; private, loopback,
+ * link-local, special ones only where a rule names the address or a CIDR with it; metadata never;
+ * a deny rule for the address always refuses.
+ */
+struct sbx_verdict sbx_policy_judge_address(const struct sbx_policy *p,
+                                            const struct in6_addr *address, uint16_t port);
+/** Could some rule allow this name on any port? (DNS: N6) */
+bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *host);
+
+/** Class of an address for reasons and tests: "public", "private", "loopback", "metadata" ... */
+const char *sbx_address_class(const struct in6_addr *address);
+
+/** The allow patterns of a preset: "allow-all", "balanced", "deny-all"; NULL: no such preset. */
+const char *const *sbx_policy_preset(const char *name, size_t *n);
+
+#endif

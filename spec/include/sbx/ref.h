@@ -1,0 +1,43 @@
+/**
+ * @file
+ * Kit references: what kind a string is, and its parts. A pure string parser (decision C11); nothing
+ * is looked up. Source: kit specification "distribution"; decisions C4, C5, S24.
+ */
+#ifndef SBX_REF_H
+#define SBX_REF_H
+
+#include <stdbool.h>
+
+#include "sbx/arena.h"
+#include "sbx/err.h"
+
+#define SBX_REF_MAX 4096 /* bytes, PATH_MAX: a reference may be a path */
+
+enum sbx_ref_kind {
+    SBX_REF_NAME,      /**< a bare word: built-in or catalog kit */
+    SBX_REF_DIRECTORY, /**< ./x ../x /x ~/x . .. or file://x */
+    SBX_REF_GIT,       /**< git+https://, git+ssh://, git+http://, git+file:// */
+    SBX_REF_OCI,       /**< oci://host/repo[:tag][@digest], or host/repo... with a registry host */
+};
+
+struct sbx_ref {
+    enum sbx_ref_kind kind;
+    const char *text; /**< as written */
+    const char *name; /**< NAME */
+    const char *path; /**< DIRECTORY: without file:// */
+    const char *url;  /**< GIT: without git+ and fragment */
+    const char *revision, *subdir;                     /**< GIT: ref=, dir= (decoded); NULL: none */
+    const char *registry, *repository, *tag, *digest;  /**< OCI; NULL: none */
+    bool immutable; /**< NAME, DIRECTORY; GIT with 40 hex digits; OCI with a digest */
+};
+
+/**
+ * @param arena owns the parts
+ * @return SBX_OK; SBX_SCHEMA: err says what is wrong and what to write instead
+ */
+SBX_MUST_USE enum sbx_code sbx_ref_parse(const char *text, struct sbx_arena *arena,
+                                         struct sbx_ref *ret, struct sbx_err *err);
+/** SBX_OK, or SBX_SCHEMA with the seed's pinning rule and the spelling to use (C5). */
+SBX_MUST_USE enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, struct sbx_err *err);
+
+#endif
