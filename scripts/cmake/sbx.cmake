@@ -16,7 +16,11 @@ set(SBX_LIBEXEC_DIR ${CMAKE_BINARY_DIR}/libexec/sbx) # same shape as an installe
 find_package(PkgConfig REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
-foreach(lib yaml-0.1 jansson libidn2 libpcre2-8 cmocka)
+set(libs yaml-0.1 jansson libidn2 libpcre2-8)
+if(BUILD_TESTING)
+  list(APPEND libs cmocka)
+endif()
+foreach(lib ${libs})
   string(MAKE_C_IDENTIFIER ${lib} id)
   pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${lib})
 endforeach()
@@ -71,10 +75,11 @@ function(sbx_add_test name)
     ENVIRONMENT "${A_ENV}")
 endfunction()
 
-# sbx_add_script_test(NAME COMMAND x ... [LABELS ...] [TIMEOUT s] [LOCK name ...])
+# sbx_add_script_test(NAME COMMAND x ... [LABELS ...] [TIMEOUT s] [LOCK name ...] [ORIGINS])
 # An end-to-end test: a script that gets SBX_BIN and SBX_SOURCE_DIR, exits 77 (with a loud line) when it cannot run.
+# ORIGINS: it talks to the test origins (scripts/fixture), which CTest then starts before it.
 function(sbx_add_script_test name)
-  cmake_parse_arguments(A "" "TIMEOUT" "COMMAND;LABELS;LOCK;ENV" ${ARGN})
+  cmake_parse_arguments(A "ORIGINS" "TIMEOUT" "COMMAND;LABELS;LOCK;ENV" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -88,6 +93,9 @@ function(sbx_add_script_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" SKIP_RETURN_CODE 77
     TIMEOUT ${A_TIMEOUT} RESOURCE_LOCK "${A_LOCK}"
     ENVIRONMENT "SBX_BIN=${CMAKE_BINARY_DIR}/bin/sbx;SBX_SOURCE_DIR=${CMAKE_SOURCE_DIR};${A_ENV}")
+  if(A_ORIGINS)
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED origins)
+  endif()
 endfunction()
 
 # sbx_add_fuzz(NAME SOURCES fuzz_x.c ... [LIBS x ...] CORPUS dir)

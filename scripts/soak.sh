@@ -1,0 +1,43 @@
+#!/bin/bash
+# Long runs that are not for CI: fuzzing, kills at random times, benchmarks beside peers.
+#
+#   scripts/soak.sh fuzz [SECONDS]     each libFuzzer target for so long (default 600); new inputs stay in build/fuzz-corpus
+#   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
+#   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc; the gate beside tinyproxy
+#   scripts/soak.sh valgrind           the unit tests under valgrind
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fuzz() {
+    local seconds=${1:-600} failed=0
+    cmake --preset fuzz >/dev/null
+    cmake --build --preset fuzz
+    for target in build/fuzz/bin/fuzz_*; do
+        local name corpus seeds
+        name=$(basename "$target")
+        corpus=build/fuzz-corpus/$name
+        mkdir -p "$corpus"
+        seeds=$(find spec proxy engine -type d -path "*/fuzz/corpus/${name#fuzz_}" | head -n 1)
+        echo "== $name for $seconds s"
+        "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+            -artifact_prefix="$corpus-crash-" "$corpus" ${seeds:+"$seeds"} >"$corpus.log" 2>&1 ||
+            { failed=1; tail -n 30 "$corpus.log"; }
+        grep -h 'stat::number_of_executed_units\|stat::new_units' "$corpus.log" || true
+    done
+    return $failed
+}
+
+valgrind_units() {
+    cmake --preset release >/dev/null
+    cmake --build --preset release
+    ctest --preset release -L unit -LE fuzz -j "$(nproc)" -T memcheck \
+        --overwrite MemoryCheckCommandOptions="--leak-check=full --error-exitcode=99 --trace-children=no"
+}
+
+case ${1:-} in
+fuzz) fuzz "${2:-}" ;;
+kills) exec scripts/soak/kills.sh "${2:-200}" ;;
+bench) exec scripts/soak/bench.sh ;;
+valgrind) valgrind_units ;;
+*) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
