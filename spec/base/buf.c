@@ -1,5 +1,6 @@
 #include "sbx/buf.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ char *sbx_buf_room(struct sbx_buf *b, size_t len)
     size_t need, cap;
     char *grown;
 
-    if (len > b->max || b->len > b->max - len)
+    if (len > b->max || b->len > b->max - len || b->len + len > SIZE_MAX / 2 - 1)
         return NULL;
     need = b->len + len + 1;
     if (need <= b->cap)

@@ -1,7 +1,10 @@
 #include "sbx/diag.h"
 
 #include <jansson.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "sbx/text.h"
 
 enum sbx_code sbx_diags_init(struct sbx_diags *d)
 {
@@ -132,37 +135,85 @@ const char *sbx_severity_name(enum sbx_severity s)
     return names[s];
 }
 
-enum sbx_code sbx_diag_text(const struct sbx_diag *d, struct sbx_buf *out)
+#define LINE_MAX_BYTES (1 << 20) /* of one finding; the longest hold a spec's longest scalar */
+
+static enum sbx_code add_escaped(struct sbx_buf *out, const char *text)
+{
+    return sbx_text_escape(out, text, strlen(text));
+}
+
+static enum sbx_code add_place(const struct sbx_diag *d, struct sbx_buf *out)
 {
     enum sbx_code rc = SBX_OK;
 
     if (d->pos.file)
-        rc = sbx_buf_addf(out, "%s:", d->pos.file);
+        rc = add_escaped(out, d->pos.file);
+    if (!rc && d->pos.file)
+        rc = sbx_buf_adds(out, ":");
     if (!rc && d->pos.line)
         rc = sbx_buf_addf(out, "%u:%u:", d->pos.line, d->pos.column);
-    if (!rc && out->len && out->ptr[out->len - 1] == ':')
+    if (!rc && (d->pos.file || d->pos.line))
         rc = sbx_buf_adds(out, " ");
+    return rc;
+}
+
+enum sbx_code sbx_diag_text(const struct sbx_diag *d, struct sbx_buf *out)
+{
+    enum sbx_code rc = add_place(d, out);
+
     if (!rc && d->severity != SBX_ERROR)
         rc = sbx_buf_addf(out, "%s: ", sbx_severity_name(d->severity));
     if (!rc && *d->path)
-        rc = sbx_buf_addf(out, "%s: ", d->path);
+        rc = add_escaped(out, d->path);
+    if (!rc && *d->path)
+        rc = sbx_buf_adds(out, ": ");
     if (!rc)
-        rc = sbx_buf_adds(out, d->message);
+        rc = add_escaped(out, d->message);
     if (!rc && d->hint)
-        rc = sbx_buf_addf(out, "; %s", d->hint);
+        rc = sbx_buf_adds(out, "; ");
+    if (!rc && d->hint)
+        rc = add_escaped(out, d->hint);
     return rc;
 }
 
 void sbx_diags_print(const struct sbx_diags *d, FILE *out)
 {
     for (size_t i = 0; i < d->len; i++) {
-        SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(1 << 20);
+        SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(LINE_MAX_BYTES);
+        enum sbx_code rc = sbx_diag_text(&d->v[i], &line);
 
-        if (sbx_diag_text(&d->v[i], &line) == SBX_OK)
-            fprintf(out, "%s\n", line.ptr);
+        /* a cut line still says more than none */
+        fprintf(out, "%s%s\n", line.ptr ? line.ptr : "", rc ? "..." : "");
     }
     if (d->dropped)
         fprintf(out, "(and %zu more)\n", d->dropped);
+}
+
+/* A string of any bytes as a JSON string; NULL gives no value. 0 or -1. */
+static int set_text(json_t *row, const char *key, const char *text)
+{
+    SBX_AUTO(sbx_buf) repaired = SBX_BUF_INIT(SIZE_MAX);
+
+    if (!text)
+        return 0;
+    if (sbx_utf8_valid(text, strlen(text)))
+        return json_object_set_new(row, key, json_string(text));
+    if (sbx_text_repair(&repaired, text, strlen(text)))
+        return -1;
+    return json_object_set_new(row, key, json_string(repaired.ptr));
+}
+
+static json_t *row_json(const struct sbx_diag *d)
+{
+    json_t *row = json_pack("{s:s, s:s, s:I, s:I}", "severity", sbx_severity_name(d->severity),
+                            "code", d->code, "line", (json_int_t)d->pos.line, "column",
+                            (json_int_t)d->pos.column);
+
+    if (row && !set_text(row, "file", d->pos.file) && !set_text(row, "path", d->path) &&
+        !set_text(row, "message", d->message) && !set_text(row, "hint", d->hint))
+        return row;
+    json_decref(row);
+    return NULL;
 }
 
 json_t *sbx_diags_json(const struct sbx_diags *d)
@@ -170,17 +221,10 @@ json_t *sbx_diags_json(const struct sbx_diags *d)
     json_t *list = json_array();
 
     for (size_t i = 0; list && i < d->len; i++) {
-        const struct sbx_diag *x = &d->v[i];
-        json_t *row = json_pack("{s:s, s:s, s:s*, s:i, s:i, s:s, s:s, s:s*}", "severity",
-                                sbx_severity_name(x->severity), "code", x->code, "file",
-                                x->pos.file, "line", (int)x->pos.line, "column",
-                                (int)x->pos.column, "path", x->path, "message", x->message,
-                                "hint", x->hint);
-
-        if (!row || json_array_append_new(list, row)) {
-            json_decref(list);
-            return NULL;
-        }
+        if (!json_array_append_new(list, row_json(&d->v[i])))
+            continue;
+        json_decref(list);
+        return NULL;
     }
     return list;
 }

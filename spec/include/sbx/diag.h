@@ -2,7 +2,8 @@
  * @file
  * The one diagnostic type: what is wrong (or noteworthy) in an input, where, and what to write
  * instead. All findings of one run are gathered in a list, so that a user sees them at once.
- * Text form: `file:line:column: path: message (value); hint`. JSON form: decision S28.
+ * Text form: `file:line:column: path: message (value); hint`, safe for a terminal whatever bytes the
+ * input had. JSON form: decision S28, always valid UTF-8.
  */
 #ifndef SBX_DIAG_H
 #define SBX_DIAG_H

@@ -14,7 +14,9 @@
 /**
  * Append the canonical form: keys sorted by UTF-16 code units, no white space, numbers as
  * ECMAScript writes them.
- * @return SBX_OK, SBX_LIMIT, SBX_NO_MEMORY, or SBX_SCHEMA for what JSON cannot hold (NaN, infinity)
+ * On failure `out` is as it was.
+ * @return SBX_OK, SBX_LIMIT, SBX_NO_MEMORY, or SBX_SCHEMA for what a JSON number cannot hold: NaN,
+ *         infinity, an integer above 2^53 that a double would round
  */
 SBX_MUST_USE enum sbx_code sbx_json_canonical(const json_t *value, struct sbx_buf *out);
 
