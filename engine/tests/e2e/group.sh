@@ -1,0 +1,57 @@
+#!/bin/bash
+# An ordinary user whose only group is docker: the same sandbox, with a holder container instead of root.
+. "$(dirname "$0")/lib.sh"
+[ "$runtime" = docker ] || skip "only the docker runtime knows docker-group users"
+getent group docker >/dev/null || skip "no group docker"
+[ -S /var/run/docker.sock ] || skip "no /var/run/docker.sock"
+
+user=sbxgroup$$
+useradd --no-user-group --gid docker --create-home --home-dir "$work/home" "$user" || skip "cannot make a user"
+chgrp docker /var/run/docker.sock 2>/dev/null
+cleanup() {
+    as reset --force >/dev/null 2>&1
+    pkill -9 -u "$user" 2>/dev/null
+    userdel "$user" 2>/dev/null
+}
+chmod 755 "$work"
+mkdir -p "$work/home/.config/sbx"
+"$SBX_SOURCE_DIR/scripts/fixture/fixture.sh" settings >"$work/home/.config/sbx/settings.yaml"
+mixin net <<'SPEC'
+permissions: { network: { allow: ["api.example.com"] } }
+setup: { install: [ { command: "id -u > /root/installed" } ] }
+SPEC
+mkdir "$work/home/ws"
+chown -R "$user:docker" "$work/home"
+chmod 777 "$work/home/ws"
+# The build tree may lie where an ordinary user cannot look.
+cp -r "$(dirname "$(dirname "$SBX_BIN")")/bin" "$(dirname "$(dirname "$SBX_BIN")")/libexec" "$work/" 2>/dev/null
+[ ! -d "$(dirname "$(dirname "$SBX_BIN")")/share" ] || cp -r "$(dirname "$(dirname "$SBX_BIN")")/share" "$work/"
+chmod -R a+rX "$work/bin" "$work/libexec"
+as() { (cd "$work/home" && setpriv --reuid "$user" --regid docker --clear-groups env -i HOME="$work/home" PATH="$PATH" \
+    SBX_NO_COLOR=1 "$work/bin/sbx" --no-input "$@"); }
+
+id=box
+exits "create" 0 as create --runtime docker shell --kit "$work/net" --name $id "$work/home/ws"
+e() { as exec -u 0 $id -- "$@"; }
+code() { e curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+is "install ran" "$(e cat /root/installed)" 0
+is "allowed" "$(code http://api.example.com/group)" 200
+is "denied" "$(code http://denied.example.com/group-no)" 403
+is "only loopback" "$(e ls /sys/class/net)" lo
+out=$(e curl -sS -m 5 --noproxy '*' http://203.0.113.10/group-no 2>&1) && fail "direct: $out" || pass "direct is closed"
+out=$(e sh -c 'ip route flush table 100 || nft flush ruleset' 2>&1) && fail "rules flushed: $out" || pass "root inside cannot flush the rules"
+is "host name" "$(e hostname)" $id
+container=$(docker ps -q --filter label=sbx.sandbox=$id --filter label=sbx.role=sandbox)
+if [ -n "$container" ]; then
+    docker restart -t 1 "$container" >/dev/null
+    is "after docker restart the doors are still there" "$(code http://api.example.com/group)" 200
+else
+    fail "no container labelled sbx.sandbox=$id sbx.role=sandbox"
+fi
+exits "stop" 0 as stop $id
+exits "start" 0 as start $id
+is "allowed after start" "$(code http://api.example.com/group)" 200
+has "the log" "$(as policy log $id)" "denied.example.com:80"
+exits "rm" 0 as rm -f $id
+is "no container is left" "$(docker ps -aq --filter label=sbx.sandbox=$id | wc -l)" 0
+is "no process is left" "$(pgrep -u "$user" | wc -l)" 0
