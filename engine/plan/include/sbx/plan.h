@@ -54,12 +54,14 @@ struct sbx_plan_file {
     unsigned mode;
     int uid, gid;
     bool only_if_missing;
-    const char *generated; /**< NULL, or what the engine makes it of when it is written: "ca" */
+    bool mounted; /**< kept in the state and mounted, since runtimes put their own file there */
+    /** NULL; "ca", "ca-bundle", "environment": made when written; "profile": merged with an old one */
+    const char *generated;
     const char *kit;       /**< NULL: the engine's own */
     const char *at;        /**< "hello/spec.yaml:12:5"; NULL: nowhere */
-    const char *digest;    /**< of the content; NULL when generated */
+    const char *digest;    /**< of the content; NULL when there is none yet */
     size_t size;
-    const void *data;   /**< content, NULL when `source` or `generated` is set or size is 0 */
+    const void *data;   /**< content; NULL when `source` is set, size is 0 or it is generated */
     const char *source; /**< absolute path on the host to read it from */
 };
 
@@ -194,17 +196,24 @@ SBX_MUST_USE enum sbx_code sbx_plan_check(const struct sbx_plan *p,
 const char *const *sbx_plan_launch(const struct sbx_plan *p, bool interactive,
                                    const char *const *args, struct sbx_arena *arena);
 
-/** Bytes of a planned file into `out`; `generated` ones are SBX_UNSUPPORTED here. */
+/** Bytes of a planned file into `out`; nothing for one that is generated without content. */
 SBX_MUST_USE enum sbx_code sbx_plan_file_read(const struct sbx_plan_file *f, struct sbx_buf *out,
                                               struct sbx_err *err);
 
 /**
- * The profile file with its kits section put in or replaced: what stands between the sentinels is
- * ours, all else the user's. `old` may be NULL.
+ * The agent's profile file: `fresh` (base instructions and kits section) put into what is there. The
+ * section between the sentinels is replaced, the base's text added once, all else stays.
  * @return SBX_OK, SBX_LIMIT, SBX_NO_MEMORY
  */
-SBX_MUST_USE enum sbx_code sbx_instructions_merge(const char *old, size_t len, const char *section,
+SBX_MUST_USE enum sbx_code sbx_instructions_merge(const char *old, size_t len, const char *fresh,
                                                   struct sbx_buf *out);
+
+/** /etc/durable-startup.d/list (docs/gate-config.md section 5), one line a startup step. */
+SBX_MUST_USE enum sbx_code sbx_plan_startup_list(const struct sbx_plan *p, struct sbx_buf *out);
+/** Does some startup step of this plan hold up the agent? */
+bool sbx_plan_has_startup(const struct sbx_plan *p);
+/** Value of a variable of the plan's environment, NULL: none. */
+const char *sbx_plan_env_get(const struct sbx_plan *p, const char *name);
 
 const char *sbx_phase_name(enum sbx_phase phase); /**< "install", "setup-files" ... */
 

@@ -1,0 +1,104 @@
+/* The kits' network rules, with stable ids. */
+#include "build.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool address_needs_consent(const char *text, size_t len)
+{
+    struct sbx_host host;
+
+    if (sbx_host_parse(text, len, &host, NULL) || host.kind == SBX_HOST_NAME)
+        return false;
+    return strcmp(sbx_address_class(&host.address), "public") != 0;
+}
+
+/* The host resource, or an address or range that is not public (N2, N11). */
+static bool needs_consent(const char *pattern)
+{
+    size_t len = strcspn(pattern, "/");
+    const char *colon;
+
+    if (pattern[0] == '[')
+        len = strcspn(pattern, "]") + 1;
+    else if (pattern[len] != '/' && (colon = strchr(pattern, ':')) && !strchr(colon + 1, ':'))
+        len = (size_t)(colon - pattern);
+    if (len > strlen(pattern))
+        return false;
+    return (len == 9 && !strncasecmp(pattern, "localhost", len)) ||
+           (len == 20 && !strncasecmp(pattern, "host.docker.internal", len)) ||
+           address_needs_consent(pattern, len);
+}
+
+static bool approved(const struct sbx_build *b, const char *pattern)
+{
+    for (const char *const *a = b->o->approve; a && *a; a++)
+        if (!strcasecmp(*a, pattern))
+            return true;
+    return false;
+}
+
+/* Numbers count per kit, over allow first and deny after it. */
+static unsigned next_number(const struct sbx_build *b, const char *kit)
+{
+    unsigned n = 1;
+
+    for (size_t i = 0; i < b->p->n_rules; i++)
+        if (b->p->rules[i].kit && !strcmp(b->p->rules[i].kit, kit))
+            n++;
+    return n;
+}
+
+static void remark(struct sbx_build *b, const struct sbx_plan_rule *r, struct sbx_pos pos)
+{
+    if (r->inert)
+        sbx_diags_add(b->diags, SBX_WARNING, "inert-rule", pos, "permissions.network", r->inert,
+                      "kit %s: the rule \"%s\" never matches", r->kit, r->pattern);
+    else if (r->needs_consent && !r->consented && r->decision == SBX_ALLOW)
+        sbx_diags_add(b->diags, SBX_WARNING, "consent-needed", pos, "permissions.network",
+                      sbx_build_fmt(b, "to allow it, add --approve %s", r->pattern),
+                      "kit %s wants to reach \"%s\" on this machine or its private network", r->kit,
+                      r->pattern);
+}
+
+static enum sbx_code add(struct sbx_build *b, const struct sbx_strs *list, size_t i,
+                         enum sbx_decision decision)
+{
+    const struct sbx_origin *at = &list->at[i];
+    const char *kit = sbx_build_kit(b, at);
+    struct sbx_plan_rule *r = &b->p->rules[b->p->n_rules];
+    struct sbx_pattern pattern;
+    enum sbx_code rc;
+
+    if (!kit)
+        return SBX_NO_MEMORY;
+    *r = (struct sbx_plan_rule){ .decision = decision, .kit = kit, .at = sbx_build_at(b, at) };
+    r->pattern = sbx_build_str(b, list->v[i]);
+    r->id = sbx_build_fmt(b, "kit:%s:%u", kit, next_number(b, kit));
+    rc = sbx_pattern_parse(list->v[i], SBX_RULE_KIT, &pattern, &r->inert, b->err);
+    if (rc)
+        return sbx_err_wrap(b->err, rc, "permissions.network of kit %s", kit);
+    r->needs_consent = needs_consent(list->v[i]);
+    r->consented = r->needs_consent && approved(b, list->v[i]);
+    b->p->n_rules++;
+    remark(b, r, at->pos);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_build_rules(struct sbx_build *b)
+{
+    size_t n = b->a->allow.len + b->a->deny.len;
+    enum sbx_code rc = SBX_OK;
+
+    if (n > SBX_RULES_MAX)
+        return sbx_err_set(b->err, SBX_LIMIT, "permissions.network: %zu rules, at most %d", n,
+                           SBX_RULES_MAX);
+    b->p->rules = sbx_build_array(b, n, sizeof(*b->p->rules));
+    if (!b->p->rules)
+        return SBX_OK;
+    for (size_t i = 0; !rc && i < b->a->allow.len; i++)
+        rc = add(b, &b->a->allow, i, SBX_ALLOW);
+    for (size_t i = 0; !rc && i < b->a->deny.len; i++)
+        rc = add(b, &b->a->deny, i, SBX_DENY);
+    return rc;
+}
