@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *sbx_build_str(struct sbx_build *b, const char *text)
+const char *sbx_build_str(struct sbx_planner *b, const char *text)
 {
     const char *copy = sbx_arena_strdup(b->arena, text);
 
@@ -13,7 +13,7 @@ const char *sbx_build_str(struct sbx_build *b, const char *text)
     return copy;
 }
 
-const char *sbx_build_fmt(struct sbx_build *b, const char *fmt, ...)
+const char *sbx_build_fmt(struct sbx_planner *b, const char *fmt, ...)
 {
     va_list args;
     char *text;
@@ -33,7 +33,7 @@ const char *sbx_build_fmt(struct sbx_build *b, const char *fmt, ...)
     return text;
 }
 
-void *sbx_build_array(struct sbx_build *b, size_t n, size_t size)
+void *sbx_build_array(struct sbx_planner *b, size_t n, size_t size)
 {
     void *v = sbx_arena_array(b->arena, n ? n : 1, size);
 
@@ -42,7 +42,7 @@ void *sbx_build_array(struct sbx_build *b, size_t n, size_t size)
     return v;
 }
 
-const char *const *sbx_build_strs(struct sbx_build *b, const char *const *v, size_t n)
+const char *const *sbx_build_strs(struct sbx_planner *b, const char *const *v, size_t n)
 {
     const char **copy = sbx_build_array(b, n + 1, sizeof(*copy));
 
@@ -51,7 +51,7 @@ const char *const *sbx_build_strs(struct sbx_build *b, const char *const *v, siz
     return copy;
 }
 
-const char *sbx_build_at(struct sbx_build *b, const struct sbx_origin *at)
+const char *sbx_build_at(struct sbx_planner *b, const struct sbx_origin *at)
 {
     const char *file = at->pos.file;
     const char *last = file ? strrchr(file, '/') : NULL;
@@ -64,12 +64,12 @@ const char *sbx_build_at(struct sbx_build *b, const struct sbx_origin *at)
                          at->pos.column);
 }
 
-const char *sbx_build_kit(struct sbx_build *b, const struct sbx_origin *at)
+const char *sbx_build_kit(struct sbx_planner *b, const struct sbx_origin *at)
 {
     return sbx_build_str(b, at->kit ? at->kit : b->a->name);
 }
 
-const char *sbx_build_workdir(struct sbx_build *b, const char *text)
+const char *sbx_build_workdir(struct sbx_planner *b, const char *text)
 {
     static const char mark[] = "${WORKDIR}";
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_SCRIPT_MAX * 16);
@@ -92,7 +92,7 @@ const char *sbx_build_workdir(struct sbx_build *b, const char *text)
     return sbx_build_str(b, out.ptr);
 }
 
-bool sbx_build_is_mixin(const struct sbx_build *b, const char *kit)
+bool sbx_build_is_mixin(const struct sbx_planner *b, const char *kit)
 {
     for (size_t i = 0; kit && i < b->a->kits.len; i++)
         if (!strcmp(b->a->kits.v[i].name, kit))
@@ -100,7 +100,7 @@ bool sbx_build_is_mixin(const struct sbx_build *b, const char *kit)
     return false;
 }
 
-void sbx_build_data(struct sbx_build *b, struct sbx_plan_file *f, const char *text, size_t len)
+void sbx_build_data(struct sbx_planner *b, struct sbx_plan_file *f, const char *text, size_t len)
 {
     char digest[SBX_DIGEST_TEXT_SIZE];
 

@@ -5,7 +5,7 @@
 
 #define GATE_ADDRESS "198.18.0.1" /* docs/gate-config.md: every door of the gate */
 
-static struct sbx_plan_file *add(struct sbx_build *b, struct sbx_plan_step *step, const char *path,
+static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step, const char *path,
                                  unsigned mode, const char *text)
 {
     struct sbx_plan_file *f = &step->files[step->n_files++];
@@ -30,7 +30,7 @@ static enum sbx_code names(struct sbx_buf *out, const char *before, const char *
     return rc;
 }
 
-static const char *sudoers(struct sbx_build *b)
+static const char *sudoers(struct sbx_planner *b)
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_SCRIPT_MAX);
     enum sbx_code rc = sbx_buf_adds(&out, "Defaults env_keep += \"");
@@ -44,7 +44,7 @@ static const char *sudoers(struct sbx_build *b)
 }
 
 /* A login shell that lost them gets them back; a value that is there stays. */
-static const char *profile(struct sbx_build *b)
+static const char *profile(struct sbx_planner *b)
 {
     SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(SBX_SCRIPT_MAX);
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_SCRIPT_MAX);
@@ -66,7 +66,7 @@ static const char *profile(struct sbx_build *b)
     return rc ? NULL : sbx_build_str(b, out.ptr);
 }
 
-void sbx_build_defaults(struct sbx_build *b, struct sbx_plan_step *step)
+void sbx_build_defaults(struct sbx_planner *b, struct sbx_plan_step *step)
 {
     const char *host = b->p->hostname;
     const char *hosts;

@@ -25,13 +25,13 @@ static const struct {
 };
 
 struct space {
-    struct sbx_build *b;
+    struct sbx_planner *b;
     size_t cap;
 };
 
 static void put(struct space *s, const char *name, const char *value, const char *origin, bool weak_)
 {
-    struct sbx_build *b = s->b;
+    struct sbx_planner *b = s->b;
     size_t i = 0;
 
     if (!name || !value) {
@@ -58,7 +58,7 @@ static const char *kit_value(const struct sbx_artifact *a, const char *name)
 }
 
 /* SBX_CRED_<SERVICE>_MODE: what a shell can name. */
-static const char *mode_name(struct sbx_build *b, const char *service)
+static const char *mode_name(struct sbx_planner *b, const char *service)
 {
     char *text = (char *)sbx_build_fmt(b, "SBX_CRED_%s_MODE", service);
 
@@ -112,7 +112,7 @@ static enum sbx_code add_user(struct space *s)
     return SBX_OK;
 }
 
-static size_t count(const struct sbx_build *b)
+static size_t count(const struct sbx_planner *b)
 {
     size_t n = 40 + b->a->variables.len + 2 * b->a->credentials.len; /* 40: the engine's own */
 
@@ -121,7 +121,7 @@ static size_t count(const struct sbx_build *b)
     return n;
 }
 
-enum sbx_code sbx_build_environment(struct sbx_build *b)
+enum sbx_code sbx_build_environment(struct sbx_planner *b)
 {
     struct space s = { b, count(b) };
 

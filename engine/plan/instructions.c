@@ -23,7 +23,7 @@ static bool inside_mount(const struct sbx_plan *p, const char *dir)
  * Beside the workspace, in its parent: agents read profile files of parent directories, and nothing
  * lands in the user's working copy. Where the parent is the root or a mount of the host: the home.
  */
-static const char *directory(struct sbx_build *b)
+static const char *directory(struct sbx_planner *b)
 {
     const char *last = strrchr(b->p->workdir, '/');
     const char *parent;
@@ -39,7 +39,7 @@ static bool has_context(const struct sbx_kit_ref *k)
     return !strcmp(k->kind, "mixin") && k->agent_context && *k->agent_context;
 }
 
-static size_t count_mixins(const struct sbx_build *b)
+static size_t count_mixins(const struct sbx_planner *b)
 {
     size_t n = 0;
 
@@ -48,7 +48,7 @@ static size_t count_mixins(const struct sbx_build *b)
     return n;
 }
 
-static enum sbx_code section(struct sbx_build *b, const char *dir, struct sbx_buf *out)
+static enum sbx_code section(struct sbx_planner *b, const char *dir, struct sbx_buf *out)
 {
     enum sbx_code rc = sbx_buf_addf(out,
                                     SECTION_START "\n## Kits\n\nThis sandbox was set up by the kits "
@@ -62,7 +62,7 @@ static enum sbx_code section(struct sbx_build *b, const char *dir, struct sbx_bu
     return rc ? rc : sbx_buf_adds(out, SECTION_END "\n");
 }
 
-static enum sbx_code profile(struct sbx_build *b, const char *dir, size_t n, struct sbx_buf *out)
+static enum sbx_code profile(struct sbx_planner *b, const char *dir, size_t n, struct sbx_buf *out)
 {
     const char *text = b->a->agent_context;
     enum sbx_code rc = SBX_OK;
@@ -74,7 +74,7 @@ static enum sbx_code profile(struct sbx_build *b, const char *dir, size_t n, str
     return rc || !n ? rc : section(b, dir, out);
 }
 
-static struct sbx_plan_file *add(struct sbx_build *b, struct sbx_plan_step *step, const char *path,
+static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step, const char *path,
                                  const char *kit, const char *text, size_t len)
 {
     struct sbx_plan_file *f = &step->files[step->n_files++];
@@ -85,7 +85,7 @@ static struct sbx_plan_file *add(struct sbx_build *b, struct sbx_plan_step *step
     return f;
 }
 
-bool sbx_build_instructions(struct sbx_build *b, struct sbx_plan_step *step)
+bool sbx_build_instructions(struct sbx_planner *b, struct sbx_plan_step *step)
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(PROFILE_MAX);
     size_t n = count_mixins(b);

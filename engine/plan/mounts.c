@@ -46,7 +46,7 @@ static bool is_clean(const char *path)
     return true;
 }
 
-static struct sbx_plan_mount *find(struct sbx_build *b, const char *target)
+static struct sbx_plan_mount *find(struct sbx_planner *b, const char *target)
 {
     for (size_t i = 0; i < b->p->n_mounts; i++)
         if (!strcmp(b->p->mounts[i].target, target))
@@ -54,7 +54,7 @@ static struct sbx_plan_mount *find(struct sbx_build *b, const char *target)
     return NULL;
 }
 
-static enum sbx_code add_workspace(struct sbx_build *b, const struct sbx_workspace *w)
+static enum sbx_code add_workspace(struct sbx_planner *b, const struct sbx_workspace *w)
 {
     const struct sbx_plan_mount *same;
 
@@ -79,7 +79,7 @@ static unsigned octal(const char *text, unsigned fallback)
     return text && *text ? (unsigned)strtoul(text, NULL, 8) & 07777 : fallback;
 }
 
-static enum sbx_code add_volume(struct sbx_build *b, const struct sbx_volume *v)
+static enum sbx_code add_volume(struct sbx_planner *b, const struct sbx_volume *v)
 {
     bool tmpfs = v->type && !strcmp(v->type, "tmpfs");
     struct sbx_plan_mount *slot;
@@ -112,7 +112,7 @@ static enum sbx_code add_volume(struct sbx_build *b, const struct sbx_volume *v)
     return SBX_OK;
 }
 
-enum sbx_code sbx_build_mounts(struct sbx_build *b)
+enum sbx_code sbx_build_mounts(struct sbx_planner *b)
 {
     size_t most = b->o->n_workspaces + b->a->volumes.len + 1;
     enum sbx_code rc = SBX_OK;

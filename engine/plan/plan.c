@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void copy_kits(struct sbx_build *b)
+static void copy_kits(struct sbx_planner *b)
 {
     size_t n = b->a->kits.len;
     struct sbx_kit_ref *v = sbx_build_array(b, n, sizeof(*v));
@@ -34,9 +34,9 @@ static enum sbx_code take_digest(struct sbx_plan *p)
     return rc ? rc : sbx_digest(text.ptr, text.len, p->digest);
 }
 
-static enum sbx_code build(struct sbx_build *b)
+static enum sbx_code build(struct sbx_planner *b)
 {
-    static enum sbx_code (*const parts[])(struct sbx_build *) = {
+    static enum sbx_code (*const parts[])(struct sbx_planner *) = {
         sbx_build_settings, sbx_build_mounts, sbx_build_environment, sbx_build_rules,
         sbx_build_steps,
     };
@@ -61,7 +61,7 @@ enum sbx_code sbx_plan_make(const struct sbx_artifact *a, const struct sbx_plan_
                             struct sbx_diags *diags, struct sbx_plan **ret, struct sbx_err *err)
 {
     struct sbx_arena *arena = sbx_arena_new();
-    struct sbx_build b = { .a = a, .o = options, .diags = diags, .arena = arena, .err = err };
+    struct sbx_planner b = { .a = a, .o = options, .diags = diags, .arena = arena, .err = err };
     enum sbx_code rc;
 
     b.p = arena ? sbx_arena_alloc(arena, sizeof(*b.p)) : NULL;

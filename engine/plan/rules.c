@@ -30,7 +30,7 @@ static bool needs_consent(const char *pattern)
            address_needs_consent(pattern, len);
 }
 
-static bool approved(const struct sbx_build *b, const char *pattern)
+static bool approved(const struct sbx_planner *b, const char *pattern)
 {
     for (const char *const *a = b->o->approve; a && *a; a++)
         if (!strcasecmp(*a, pattern))
@@ -39,7 +39,7 @@ static bool approved(const struct sbx_build *b, const char *pattern)
 }
 
 /* Numbers count per kit, over allow first and deny after it. */
-static unsigned next_number(const struct sbx_build *b, const char *kit)
+static unsigned next_number(const struct sbx_planner *b, const char *kit)
 {
     unsigned n = 1;
 
@@ -49,7 +49,7 @@ static unsigned next_number(const struct sbx_build *b, const char *kit)
     return n;
 }
 
-static void remark(struct sbx_build *b, const struct sbx_plan_rule *r, struct sbx_pos pos)
+static void remark(struct sbx_planner *b, const struct sbx_plan_rule *r, struct sbx_pos pos)
 {
     if (r->inert)
         sbx_diags_add(b->diags, SBX_WARNING, "inert-rule", pos, "permissions.network", r->inert,
@@ -61,7 +61,7 @@ static void remark(struct sbx_build *b, const struct sbx_plan_rule *r, struct sb
                       r->pattern);
 }
 
-static enum sbx_code add(struct sbx_build *b, const struct sbx_strs *list, size_t i,
+static enum sbx_code add(struct sbx_planner *b, const struct sbx_strs *list, size_t i,
                          enum sbx_decision decision)
 {
     const struct sbx_origin *at = &list->at[i];
@@ -85,7 +85,7 @@ static enum sbx_code add(struct sbx_build *b, const struct sbx_strs *list, size_
     return SBX_OK;
 }
 
-enum sbx_code sbx_build_rules(struct sbx_build *b)
+enum sbx_code sbx_build_rules(struct sbx_planner *b)
 {
     size_t n = b->a->allow.len + b->a->deny.len;
     enum sbx_code rc = SBX_OK;

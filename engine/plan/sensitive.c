@@ -6,7 +6,7 @@
 static const char *const rc_files[] = { ".bashrc", ".bash_profile", ".zshrc", ".zprofile",
                                         ".profile" };
 
-static const char *why(const struct sbx_build *b, const struct sbx_plan_file *f)
+static const char *why(const struct sbx_planner *b, const struct sbx_plan_file *f)
 {
     static const char home[] = SBX_AGENT_HOME "/";
     const char *rel = f->path;
@@ -33,7 +33,7 @@ static const char *why(const struct sbx_build *b, const struct sbx_plan_file *f)
     return NULL;
 }
 
-void sbx_build_sensitive(struct sbx_build *b)
+void sbx_build_sensitive(struct sbx_planner *b)
 {
     for (size_t i = 0; i < b->p->n_steps; i++) {
         const struct sbx_plan_step *s = &b->p->steps[i];

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static enum sbx_code set_image(struct sbx_build *b)
+static enum sbx_code set_image(struct sbx_planner *b)
 {
     const char *image = b->o->image ? b->o->image : b->a->image;
 
@@ -14,7 +14,7 @@ static enum sbx_code set_image(struct sbx_build *b)
     return SBX_OK;
 }
 
-static enum sbx_code set_resources(struct sbx_build *b)
+static enum sbx_code set_resources(struct sbx_planner *b)
 {
     const struct sbx_resources *r = &b->a->resources;
 
@@ -28,7 +28,7 @@ static enum sbx_code set_resources(struct sbx_build *b)
     return SBX_OK;
 }
 
-static enum sbx_code set_privileged(struct sbx_build *b)
+static enum sbx_code set_privileged(struct sbx_planner *b)
 {
     b->p->privileged = b->a->privileged;
     b->p->userns = b->o->allow_userns;
@@ -40,7 +40,7 @@ static enum sbx_code set_privileged(struct sbx_build *b)
     return SBX_OK;
 }
 
-static void set_launch(struct sbx_build *b)
+static void set_launch(struct sbx_planner *b)
 {
     const struct sbx_artifact *a = b->a;
     const struct sbx_launch *l = &a->launch;
@@ -60,7 +60,7 @@ static void set_launch(struct sbx_build *b)
 }
 
 /* A host name: letters, digits, "-"; a sandbox name may have dots and capitals. */
-static const char *host_name(struct sbx_build *b)
+static const char *host_name(struct sbx_planner *b)
 {
     char *text = sbx_arena_strdup(b->arena, b->o->name);
 
@@ -72,7 +72,7 @@ static const char *host_name(struct sbx_build *b)
     return text;
 }
 
-static void set_ports(struct sbx_build *b)
+static void set_ports(struct sbx_planner *b)
 {
     size_t n = b->a->ports.len;
     struct sbx_plan_port *v = sbx_build_array(b, n, sizeof(*v));
@@ -89,9 +89,9 @@ static void set_ports(struct sbx_build *b)
     b->p->n_ports = v ? n : 0;
 }
 
-enum sbx_code sbx_build_settings(struct sbx_build *b)
+enum sbx_code sbx_build_settings(struct sbx_planner *b)
 {
-    static enum sbx_code (*const parts[])(struct sbx_build *) = { set_image, set_resources,
+    static enum sbx_code (*const parts[])(struct sbx_planner *) = { set_image, set_resources,
                                                                   set_privileged };
 
     b->p->name = sbx_build_str(b, b->o->name);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The list is lines of fields between tabs. */
-static const char *plain(struct sbx_build *b, const char *text)
+static const char *plain(struct sbx_planner *b, const char *text)
 {
     char *copy = (char *)sbx_build_str(b, text ? text : "");
 
@@ -45,7 +45,7 @@ static enum sbx_code render(const struct sbx_plan *p, const struct sbx_plan_step
     return rc ? rc : sbx_buf_adds(out, "\n");
 }
 
-void sbx_build_startup(struct sbx_build *b, struct sbx_plan_step *step,
+void sbx_build_startup(struct sbx_planner *b, struct sbx_plan_step *step,
                        const struct sbx_startup *from)
 {
     SBX_AUTO(sbx_buf) script = SBX_BUF_INIT(SBX_SCRIPT_MAX * 5); /* quoting makes 4 bytes of one */

@@ -6,7 +6,7 @@
 #define AT_APPLY (SBX_AT_CREATE | SBX_AT_ADD)
 #define AT_EVERY (SBX_AT_CREATE | SBX_AT_START | SBX_AT_ADD)
 
-static struct sbx_plan_step *add_step(struct sbx_build *b, enum sbx_phase phase, unsigned when)
+static struct sbx_plan_step *add_step(struct sbx_planner *b, enum sbx_phase phase, unsigned when)
 {
     struct sbx_plan_step *step = &b->p->steps[b->p->n_steps++];
 
@@ -14,7 +14,7 @@ static struct sbx_plan_step *add_step(struct sbx_build *b, enum sbx_phase phase,
     return step;
 }
 
-static enum sbx_code static_file(struct sbx_build *b, const struct sbx_static_file *from,
+static enum sbx_code static_file(struct sbx_planner *b, const struct sbx_static_file *from,
                                  struct sbx_plan_file *to)
 {
     bool home = from->target == SBX_TARGET_HOME;
@@ -38,7 +38,7 @@ static enum sbx_code static_file(struct sbx_build *b, const struct sbx_static_fi
 }
 
 /* The files of one target as one step; none: no step. */
-static enum sbx_code add_static(struct sbx_build *b, enum sbx_target target, enum sbx_phase phase,
+static enum sbx_code add_static(struct sbx_planner *b, enum sbx_target target, enum sbx_phase phase,
                                 unsigned when)
 {
     struct sbx_plan_step *step;
@@ -57,7 +57,7 @@ static enum sbx_code add_static(struct sbx_build *b, enum sbx_target target, enu
     return rc;
 }
 
-static unsigned number_of(const struct sbx_build *b, enum sbx_phase phase, const char *kit)
+static unsigned number_of(const struct sbx_planner *b, enum sbx_phase phase, const char *kit)
 {
     unsigned n = 1;
 
@@ -68,7 +68,7 @@ static unsigned number_of(const struct sbx_build *b, enum sbx_phase phase, const
     return n;
 }
 
-static struct sbx_plan_step *add_command(struct sbx_build *b, enum sbx_phase phase, unsigned when,
+static struct sbx_plan_step *add_command(struct sbx_planner *b, enum sbx_phase phase, unsigned when,
                                          const struct sbx_origin *at, const char *user,
                                          const char *description)
 {
@@ -85,7 +85,7 @@ static struct sbx_plan_step *add_command(struct sbx_build *b, enum sbx_phase pha
     return step;
 }
 
-static void add_installs(struct sbx_build *b)
+static void add_installs(struct sbx_planner *b)
 {
     for (size_t i = 0; i < b->a->install.len; i++) {
         const struct sbx_install *from = &b->a->install.v[i];
@@ -99,7 +99,7 @@ static void add_installs(struct sbx_build *b)
 }
 
 /* F1: an installer may have put its own file where the kit has one. */
-static void add_home_again(struct sbx_build *b)
+static void add_home_again(struct sbx_planner *b)
 {
     const struct sbx_plan_step *home = NULL;
     struct sbx_plan_step *step;
@@ -114,7 +114,7 @@ static void add_home_again(struct sbx_build *b)
     step->n_files = home->n_files;
 }
 
-static void add_setup_files(struct sbx_build *b)
+static void add_setup_files(struct sbx_planner *b)
 {
     size_t n = b->a->setup_files.len;
     struct sbx_plan_step *step;
@@ -139,7 +139,7 @@ static void add_setup_files(struct sbx_build *b)
     }
 }
 
-static void add_startups(struct sbx_build *b)
+static void add_startups(struct sbx_planner *b)
 {
     for (size_t i = 0; i < b->a->startup.len; i++) {
         const struct sbx_startup *from = &b->a->startup.v[i];
@@ -152,7 +152,7 @@ static void add_startups(struct sbx_build *b)
     }
 }
 
-static void add_instructions(struct sbx_build *b)
+static void add_instructions(struct sbx_planner *b)
 {
     struct sbx_plan_step *step = add_step(b, SBX_PHASE_INSTRUCTIONS, AT_APPLY);
 
@@ -160,7 +160,7 @@ static void add_instructions(struct sbx_build *b)
         b->p->n_steps--;
 }
 
-enum sbx_code sbx_build_steps(struct sbx_build *b)
+enum sbx_code sbx_build_steps(struct sbx_planner *b)
 {
     size_t most = 6 + b->a->install.len + b->a->startup.len; /* 6: the phases with one step */
     enum sbx_code rc;

@@ -12,9 +12,9 @@ enum sbx_code sbx_name_check(const char *name, struct sbx_err *err)
 {
     size_t len = strlen(name);
 
-    if (len < 2 || len > SBX_NAME_MAX)
+    if (len < 2 || len > SBX_SANDBOX_NAME_MAX)
         return sbx_err_set(err, SBX_USAGE, "sandbox name \"%.80s\": must have 2 to %d characters",
-                           name, SBX_NAME_MAX);
+                           name, SBX_SANDBOX_NAME_MAX);
     for (size_t i = 0; i < len; i++)
         if (!plain(name[i]) && name[i] != '-' && name[i] != '.')
             return sbx_err_set(err, SBX_USAGE,
@@ -36,7 +36,7 @@ const char *sbx_name_default(const char *agent, const char *workspace, struct sb
 
     if (!name)
         return NULL;
-    for (const char *c = name; *c && n < SBX_NAME_MAX; c++) {
+    for (const char *c = name; *c && n < SBX_SANDBOX_NAME_MAX; c++) {
         char fit = plain(*c) || *c == '.' ? (char)tolower((unsigned char)*c) : '-';
 
         if (!plain(fit) && (!n || !plain(name[n - 1])))
