@@ -25,14 +25,18 @@ foreach(lib ${libs})
   pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${lib})
 endforeach()
 
-add_library(sbx_flags INTERFACE)
-target_compile_options(sbx_flags INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes
+# For the static programs that run where nothing else may be: the same flags, never a sanitizer.
+add_library(sbx_plain_flags INTERFACE)
+target_compile_options(sbx_plain_flags INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes
   -Wvla -Wformat=2 -fstack-protector-strong -fno-common
   $<$<BOOL:${SBX_WERROR}>:-Werror>)
-target_compile_definitions(sbx_flags INTERFACE _GNU_SOURCE
+target_compile_definitions(sbx_plain_flags INTERFACE _GNU_SOURCE
   $<$<BOOL:${SBX_FAULTS}>:SBX_FAULTS=1>
   $<$<NOT:$<CONFIG:Debug>>:_FORTIFY_SOURCE=2>)
-target_link_options(sbx_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
+target_link_options(sbx_plain_flags INTERFACE -Wl,-z,relro,-z,now -Wl,--as-needed)
+
+add_library(sbx_flags INTERFACE)
+target_link_libraries(sbx_flags INTERFACE sbx_plain_flags)
 if(SBX_SANITIZE)
   target_compile_options(sbx_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
     -fno-omit-frame-pointer -U_FORTIFY_SOURCE)
@@ -53,6 +57,18 @@ function(sbx_add_library name)
   target_include_directories(${name} PUBLIC ${A_INCLUDE})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${A_LIBS} PRIVATE sbx_flags)
+endfunction()
+
+# sbx_add_static(NAME SOURCES a.c ...)
+# A static program of libexec/sbx/ that needs libc only and runs confined; never sanitized (its sources are, in their unit tests).
+function(sbx_add_static name)
+  cmake_parse_arguments(A "" "" "SOURCES" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/spec/include)
+  target_link_libraries(${name} PRIVATE sbx_plain_flags)
+  target_link_options(${name} PRIVATE -static)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${SBX_LIBEXEC_DIR})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/sbx)
 endfunction()
 
 # sbx_add_test(NAME SOURCES a.c ... [LIBS x ...] [LABELS unit|e2e ...] [ENV A=B ...])
