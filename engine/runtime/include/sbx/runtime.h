@@ -26,6 +26,7 @@ struct sbx_runtime_config {
     const char *docker_host; /**< docker: DOCKER_HOST or NULL for /var/run/docker.sock */
     const char *oci_runtime; /**< docker: name the Engine knows; oci: path of runc or crun; NULL: default */
     const char *seccomp;     /**< path of our seccomp profile (JSON in the Engine's format) */
+    bool weak_network;       /**< accept an Engine on another kernel knowingly (C9) */
     bool debug;
 };
 
