@@ -85,13 +85,10 @@ static enum sbx_code tcp_serve(int fd, struct sbx_err *err)
 
 enum sbx_code sbx_doors_serve(const struct sbx_doors *doors, struct sbx_err *err)
 {
-    struct sockaddr nobody = { .sa_family = AF_UNSPEC };
     enum sbx_code rc = tcp_serve(doors->tcp4, err);
 
     if (!rc && doors->tcp6 >= 0)
         rc = tcp_serve(doors->tcp6, err);
-    if (!rc && connect(doors->udp4, &nobody, sizeof(nobody)) && errno != ENOTCONN)
-        rc = sbx_err_errno(err, "open the DNS door");
     if (rc)
         sbx_doors_refuse(doors);
     return rc;
@@ -103,24 +100,34 @@ static void tcp_refuse(int fd)
     shutdown(fd, SHUT_RD);                /* a listener stops listening, but stays bound */
 }
 
-/* A connected UDP socket takes datagrams of its peer only; the kernel refuses the others' at once.
- * Nobody can be this peer: its port is ours. */
-static void udp_refuse(int fd)
-{
-    struct sockaddr_in self = { .sin_family = AF_INET,
-                                .sin_port = htons(SBX_GATE_PORT),
-                                .sin_addr = { htonl(SBX_GATE4) } };
-    char byte;
-
-    connect(fd, (struct sockaddr *)&self, sizeof(self));
-    while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || errno == ECONNREFUSED)
-        ;
-}
-
 void sbx_doors_refuse(const struct sbx_doors *doors)
 {
     tcp_refuse(doors->tcp4);
     if (doors->tcp6 >= 0)
         tcp_refuse(doors->tcp6);
-    udp_refuse(doors->udp4);
+}
+
+size_t sbx_dns_fail(unsigned char *message, size_t len)
+{
+    enum { HEADER = 12, RESPONSE = 0x80, RECURSION_DESIRED = 0x01, OPCODE = 0x78, SERVFAIL = 2 };
+
+    if (len < HEADER || (message[2] & RESPONSE))
+        return 0;
+    message[2] = RESPONSE | (message[2] & (OPCODE | RECURSION_DESIRED));
+    message[3] = RESPONSE | SERVFAIL; /* here 0x80 is "recursion available" */
+    return len;
+}
+
+void sbx_doors_refuse_dns(const struct sbx_doors *doors)
+{
+    unsigned char message[SBX_DNS_QUESTION_MAX];
+    struct sockaddr_in from;
+    socklen_t from_len = sizeof(from);
+    ssize_t n = recvfrom(doors->udp4, message, sizeof(message), MSG_DONTWAIT,
+                         (struct sockaddr *)&from, &from_len);
+    size_t len = n > 0 ? sbx_dns_fail(message, (size_t)n) : 0;
+
+    if (len)
+        sendto(doors->udp4, message, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from,
+               from_len);
 }

@@ -6,6 +6,7 @@
 #define SBX_NETNS_DOORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sbx/err.h"
 
@@ -24,7 +25,15 @@ SBX_MUST_USE enum sbx_code sbx_doors_open(bool ipv6, struct sbx_doors *ret, stru
 /** A gate is here: listen. Needs no capability. */
 SBX_MUST_USE enum sbx_code sbx_doors_serve(const struct sbx_doors *doors, struct sbx_err *err);
 
-/** No gate: connections are reset and questions refused at once, waiting ones too. */
+/** No gate: connections are reset at once, waiting ones too. */
 void sbx_doors_refuse(const struct sbx_doors *doors);
+
+#define SBX_DNS_QUESTION_MAX 512 /* bytes; RFC 1035 4.2.1. Longer questions are cut, and fail so too */
+
+/** No gate, and udp4 is readable: answer one question with SERVFAIL, so that no resolver waits. */
+void sbx_doors_refuse_dns(const struct sbx_doors *doors);
+
+/** Turn a question into that answer, in place. @return its length; 0: not a question, say nothing */
+size_t sbx_dns_fail(unsigned char *message, size_t len);
 
 #endif

@@ -144,18 +144,28 @@ void sbx_on_forwardable(struct sbx_nl *nl)
     compare(nl, NFT_CMP_EQ, &yes, sizeof(yes));
 }
 
-void sbx_do_accept(struct sbx_nl *nl)
+static void verdict(struct sbx_nl *nl, uint32_t code)
 {
     struct expr e = expr_begin(nl, "immediate");
-    size_t data, verdict;
+    size_t data, inner;
 
     sbx_nl_be32(nl, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
     data = sbx_nl_nest(nl, NFTA_IMMEDIATE_DATA);
-    verdict = sbx_nl_nest(nl, NFTA_DATA_VERDICT);
-    sbx_nl_be32(nl, NFTA_VERDICT_CODE, NF_ACCEPT);
-    sbx_nl_nest_end(nl, verdict);
+    inner = sbx_nl_nest(nl, NFTA_DATA_VERDICT);
+    sbx_nl_be32(nl, NFTA_VERDICT_CODE, code);
+    sbx_nl_nest_end(nl, inner);
     sbx_nl_nest_end(nl, data);
     expr_end(nl, e);
+}
+
+void sbx_do_accept(struct sbx_nl *nl)
+{
+    verdict(nl, NF_ACCEPT);
+}
+
+void sbx_do_drop(struct sbx_nl *nl)
+{
+    verdict(nl, NF_DROP);
 }
 
 void sbx_do_mark(struct sbx_nl *nl, uint32_t mark)
@@ -169,23 +179,13 @@ void sbx_do_mark(struct sbx_nl *nl, uint32_t mark)
     expr_end(nl, e);
 }
 
-static void reject(struct sbx_nl *nl, uint32_t type, uint8_t code)
+void sbx_do_reset(struct sbx_nl *nl)
 {
     struct expr e = expr_begin(nl, "reject");
 
-    sbx_nl_be32(nl, NFTA_REJECT_TYPE, type);
-    sbx_nl_u8(nl, NFTA_REJECT_ICMP_CODE, code);
+    sbx_nl_be32(nl, NFTA_REJECT_TYPE, NFT_REJECT_TCP_RST);
+    sbx_nl_u8(nl, NFTA_REJECT_ICMP_CODE, 0);
     expr_end(nl, e);
-}
-
-void sbx_do_reset(struct sbx_nl *nl)
-{
-    reject(nl, NFT_REJECT_TCP_RST, 0);
-}
-
-void sbx_do_unreachable(struct sbx_nl *nl)
-{
-    reject(nl, NFT_REJECT_ICMP_UNREACH, 3); /* ICMP_PORT_UNREACH */
 }
 
 void sbx_do_tproxy(struct sbx_nl *nl, uint8_t family, const void *addr, uint32_t len, uint16_t port)
@@ -202,7 +202,7 @@ void sbx_do_tproxy(struct sbx_nl *nl, uint8_t family, const void *addr, uint32_t
     expr_end(nl, e);
 }
 
-void sbx_do_port(struct sbx_nl *nl, uint32_t offset, uint16_t port, uint32_t csum)
+void sbx_do_udp_port(struct sbx_nl *nl, uint32_t offset, uint16_t port)
 {
     uint16_t wire = htons(port);
     struct expr e;
@@ -213,9 +213,7 @@ void sbx_do_port(struct sbx_nl *nl, uint32_t offset, uint16_t port, uint32_t csu
     sbx_nl_be32(nl, NFTA_PAYLOAD_BASE, NFT_PAYLOAD_TRANSPORT_HEADER);
     sbx_nl_be32(nl, NFTA_PAYLOAD_OFFSET, offset);
     sbx_nl_be32(nl, NFTA_PAYLOAD_LEN, sizeof(wire));
-    if (csum) {
-        sbx_nl_be32(nl, NFTA_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_INET);
-        sbx_nl_be32(nl, NFTA_PAYLOAD_CSUM_OFFSET, csum);
-    }
+    sbx_nl_be32(nl, NFTA_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_INET);
+    sbx_nl_be32(nl, NFTA_PAYLOAD_CSUM_OFFSET, 6); /* of the UDP header */
     expr_end(nl, e);
 }

@@ -28,12 +28,12 @@ void sbx_on_forwardable(struct sbx_nl *nl);                /* fib daddr . mark o
 
 /* Statements. */
 void sbx_do_accept(struct sbx_nl *nl);
+void sbx_do_drop(struct sbx_nl *nl);
 void sbx_do_mark(struct sbx_nl *nl, uint32_t mark);
-void sbx_do_reset(struct sbx_nl *nl);       /* reject with tcp reset */
-void sbx_do_unreachable(struct sbx_nl *nl); /* reject with icmp port-unreachable; IPv4 */
+void sbx_do_reset(struct sbx_nl *nl); /* reject with tcp reset */
 void sbx_do_tproxy(struct sbx_nl *nl, uint8_t family, const void *addr, uint32_t len,
                    uint16_t port);
-/** Write a port at `offset` of the transport header; checksum at `csum`, 0: none to mend. */
-void sbx_do_port(struct sbx_nl *nl, uint32_t offset, uint16_t port, uint32_t csum);
+/** Write a port at `offset` of the UDP header and mend the checksum. */
+void sbx_do_udp_port(struct sbx_nl *nl, uint32_t offset, uint16_t port);
 
 #endif

@@ -152,7 +152,8 @@ enum sbx_code sbx_ns_check_route(const struct nlmsghdr *h, void *ctx, struct sbx
 
 enum sbx_code sbx_ns_check_rule(const struct nlmsghdr *h, void *ctx, struct sbx_err *err)
 {
-    static const uint32_t known[] = { 0, 32766, 32767, SBX_PREF_MARK, SBX_PREF_TCP, SBX_PREF_GATE };
+    static const uint32_t known[] = { 0,             32766,        32767,        SBX_PREF_MARK,
+                                      SBX_PREF_TCP, SBX_PREF_DNS, SBX_PREF_NESTED_DNS };
     const struct fib_rule_hdr *head = NLMSG_DATA(h);
     uint32_t pref = 0;
     const void *p;

@@ -148,18 +148,30 @@ static void policy_mark(struct sbx_nl *nl, const char *what, uint8_t family)
     sbx_nl_end(nl);
 }
 
+/* UDP to the gate at one port; any other finds no route, as everywhere else. */
+static void policy_dns(struct sbx_nl *nl, const char *what, uint32_t pref, uint16_t port)
+{
+    struct fib_rule_port_range ports = { port, port };
+    uint32_t gate = htonl(SBX_GATE4);
+
+    policy_begin(nl, what, AF_INET, 32, FR_ACT_TO_TBL, pref);
+    sbx_nl_attr(nl, FRA_DST, &gate, sizeof(gate));
+    sbx_nl_u8(nl, FRA_IP_PROTO, IPPROTO_UDP);
+    sbx_nl_attr(nl, FRA_DPORT_RANGE, &ports, sizeof(ports));
+    sbx_nl_end(nl);
+}
+
 static void build4(struct sbx_nl *nl)
 {
-    uint32_t self = htonl(SBX_SELF4), gate = htonl(SBX_GATE4), lo = htonl(INADDR_LOOPBACK);
+    uint32_t self = htonl(SBX_SELF4), lo = htonl(INADDR_LOOPBACK);
 
     address(nl, "add 198.18.0.2 to lo", AF_INET, &self, sizeof(self));
     policy_mark(nl, "add the IPv4 policy rule for marked lookups", AF_INET);
     route(nl, "add the IPv4 route of table 100", AF_INET, &lo, sizeof(lo));
     policy_tcp(nl, "add the IPv4 policy rule for TCP", AF_INET);
-    policy_begin(nl, "add the policy rule for DNS", AF_INET, 32, FR_ACT_TO_TBL, SBX_PREF_GATE);
-    sbx_nl_attr(nl, FRA_DST, &gate, sizeof(gate));
-    sbx_nl_u8(nl, FRA_IP_PROTO, IPPROTO_UDP);
-    sbx_nl_end(nl);
+    policy_dns(nl, "add the policy rule for DNS", SBX_PREF_DNS, SBX_DNS_PORT);
+    /* Questions from a nested bridge are routed after they were rewritten. */
+    policy_dns(nl, "add the policy rule for nested DNS", SBX_PREF_NESTED_DNS, SBX_GATE_PORT);
 }
 
 static void build6(struct sbx_nl *nl)

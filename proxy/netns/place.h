@@ -19,7 +19,8 @@
 #define SBX_TABLE 100       /* routing table whose default route is "local" */
 #define SBX_PREF_MARK 32790 /* a lookup with SBX_MARK leaves table 100 out */
 #define SBX_PREF_TCP 32800  /* after "main" (32766): routes of a nested bridge stay in force */
-#define SBX_PREF_GATE 32801
+#define SBX_PREF_DNS 32801
+#define SBX_PREF_NESTED_DNS 32802
 #define SBX_MARK 1 /* lives for three rules of the prerouting chain; nothing trusts it */
 #define SBX_LO 1   /* interface index of lo: the kernel's LOOPBACK_IFINDEX */
 

@@ -3,8 +3,7 @@
  *
  *   chain prerouting { type filter hook prerouting priority mangle
  *     ip daddr 198.18.0.1 udp dport 53   -> dport 1, accept      the DNS door
- *     ip daddr 198.18.0.1 udp            -> port unreachable
- *     icmp about a dead DNS door         -> name port 53 again, so that the resolver hears it
+ *     ip daddr 198.18.0.1 udp            -> drop                 (only port 1 has a route)
  *     not tcp                            -> accept               (no route leads out anyway)
  *     truly local, or a nested bridge's  -> accept               the sandbox's own (mark 1)
  *     tcp to a door's own port           -> reset
@@ -35,7 +34,6 @@
 #define IP6_DST 24
 #define SPORT 0
 #define DPORT 2
-#define UDP_CSUM 6
 
 static const struct in6_addr gate6 = SBX_GATE6;
 
@@ -85,42 +83,19 @@ static void dns_rules(struct sbx_nl *nl)
     sbx_rule_begin(nl, "rule: DNS question", PRE);
     on_gate4(nl, IP4_DST, IPPROTO_UDP);
     sbx_on_port(nl, DPORT, SBX_DNS_PORT);
-    sbx_do_port(nl, DPORT, SBX_GATE_PORT, UDP_CSUM);
+    sbx_do_udp_port(nl, DPORT, SBX_GATE_PORT);
     sbx_do_accept(nl);
     sbx_rule_end(nl);
 
     sbx_rule_begin(nl, "rule: other UDP to the gate", PRE);
     on_gate4(nl, IP4_DST, IPPROTO_UDP);
-    sbx_do_unreachable(nl);
+    sbx_do_drop(nl);
     sbx_rule_end(nl);
 
     sbx_rule_begin(nl, "rule: DNS answer", OUT);
     on_gate4(nl, IP4_SRC, IPPROTO_UDP);
     sbx_on_port(nl, SPORT, SBX_GATE_PORT);
-    sbx_do_port(nl, SPORT, SBX_DNS_PORT, UDP_CSUM);
-    sbx_rule_end(nl);
-}
-
-/*
- * While the gate is dead the kernel answers a question with "port 1 unreachable". The asker knows
- * only port 53, so the copy of its datagram inside the ICMP message gets that back: the resolver
- * fails at once instead of after its timeout.
- */
-static void dns_dead_rule(struct sbx_nl *nl)
-{
-    static const uint8_t port_unreachable[] = { 3, 3 }, no_options = 0x45, udp = IPPROTO_UDP;
-    enum { INNER = 8, ICMP_CSUM = 2 }; /* where the copied IPv4 header begins */
-    uint32_t addr = htonl(SBX_GATE4);
-
-    sbx_rule_begin(nl, "rule: the DNS door is closed", PRE);
-    on_ipv4(nl);
-    on_l4(nl, IPPROTO_ICMP);
-    sbx_on_bytes(nl, NFT_PAYLOAD_TRANSPORT_HEADER, 0, port_unreachable, 2);
-    sbx_on_bytes(nl, NFT_PAYLOAD_TRANSPORT_HEADER, INNER, &no_options, 1);
-    sbx_on_bytes(nl, NFT_PAYLOAD_TRANSPORT_HEADER, INNER + 9, &udp, 1);
-    sbx_on_bytes(nl, NFT_PAYLOAD_TRANSPORT_HEADER, INNER + IP4_DST, &addr, sizeof(addr));
-    sbx_on_port(nl, INNER + 20 + DPORT, SBX_GATE_PORT);
-    sbx_do_port(nl, INNER + 20 + DPORT, SBX_DNS_PORT, ICMP_CSUM);
+    sbx_do_udp_port(nl, SPORT, SBX_DNS_PORT);
     sbx_rule_end(nl);
 }
 
@@ -229,7 +204,6 @@ void sbx_rules_build(struct sbx_nl *nl, bool ipv6)
     chain(nl, PRE, NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
     chain(nl, OUT, NF_INET_LOCAL_OUT, NF_IP_PRI_RAW);
     dns_rules(nl);
-    dns_dead_rule(nl);
     own_rules(nl);
     door_rules4(nl);
     if (ipv6)

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIXED 3    /* poll entries before the clients': listener, signals, watched process */
+#define FIXED 4    /* poll entries before the clients': listener, signals, watched process, DNS */
 #define FDS_MAX 3  /* descriptors in one message: the doors */
 
 struct clients {
@@ -239,6 +239,7 @@ const char *sbx_serve(struct sbx_server *s)
         p[0] = (struct pollfd){ s->listen_fd, POLLIN, 0 };
         p[1] = (struct pollfd){ s->signal_fd, POLLIN, 0 };
         p[2] = (struct pollfd){ s->watch_fd, POLLIN, 0 };
+        p[3] = (struct pollfd){ c.gate < 0 ? s->doors.udp4 : -1, POLLIN, 0 };
         for (int i = 0; i < SBX_SERVE_CLIENTS; i++)
             p[FIXED + i] = (struct pollfd){ c.fd[i], POLLIN, 0 };
         if (poll(p, SBX_ARRAY_LEN(p), -1) < 0 && errno != EINTR)
@@ -247,6 +248,8 @@ const char *sbx_serve(struct sbx_server *s)
             return "container ended";
         if (p[1].revents)
             return "terminated by a signal";
+        if (p[3].revents)
+            sbx_doors_refuse_dns(&s->doors);
         serve_clients(s, &c, p + FIXED, &quit);
         if (p[0].revents & (POLLERR | POLLNVAL))
             return "its socket failed";
