@@ -174,15 +174,17 @@ enum sbx_code sbx_ns_check_rule(const struct nlmsghdr *h, void *ctx, struct sbx_
 
 enum sbx_code sbx_ns_check_table(const struct nlmsghdr *h, void *ctx, struct sbx_err *err)
 {
+    unsigned *ours = ctx;
     const char *name;
     size_t len;
 
-    (void)ctx;
     if (h->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE))
         return SBX_OK;
     name = sbx_nl_find(h, sizeof(struct nfgenmsg), NFTA_TABLE_NAME, &len);
-    if (name && len == sizeof(SBX_NFT_TABLE) && !memcmp(name, SBX_NFT_TABLE, len))
+    if (name && len == sizeof(SBX_NFT_TABLE) && !memcmp(name, SBX_NFT_TABLE, len)) {
+        ++*ours;
         return SBX_OK;
+    }
     return sbx_err_set(err, SBX_DENIED,
                        "the container's network namespace has a foreign nf_tables table (%.*s)",
                        name ? (int)len : 1, name ? name : "?");
@@ -204,7 +206,7 @@ static enum sbx_code check_routing(int fd, struct sbx_err *err)
     return rc;
 }
 
-static enum sbx_code check_tables(struct sbx_err *err)
+static enum sbx_code check_tables(unsigned *ours, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = sbx_nl_open(NETLINK_NETFILTER, err);
     struct nfgenmsg head = { .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0 };
@@ -212,14 +214,14 @@ static enum sbx_code check_tables(struct sbx_err *err)
     if (fd < 0)
         return err->code;
     return sbx_nl_dump(fd, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETTABLE, &head, sizeof(head),
-                       sbx_ns_check_table, NULL, err);
+                       sbx_ns_check_table, ours, err);
 }
 
-enum sbx_code sbx_ns_closed(struct sbx_err *err)
+enum sbx_code sbx_ns_closed(bool *ret_again, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = sbx_nl_open(NETLINK_ROUTE, err);
     struct ifinfomsg link = { .ifi_family = AF_UNSPEC };
-    unsigned loopbacks = 0;
+    unsigned loopbacks = 0, ours = 0;
     enum sbx_code rc;
 
     if (fd < 0)
@@ -230,6 +232,8 @@ enum sbx_code sbx_ns_closed(struct sbx_err *err)
     if (!rc)
         rc = check_routing(fd, err);
     if (!rc)
-        rc = check_tables(err);
+        rc = check_tables(&ours, err);
+    if (!rc)
+        *ret_again = ours > 0;
     return rc;
 }

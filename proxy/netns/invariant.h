@@ -29,10 +29,12 @@ SBX_MUST_USE enum sbx_code sbx_ns_differs(const struct sbx_ns *before, const str
 /**
  * The current namespace has exactly the link lo, no address but lo's and ours, and no route, policy
  * rule or nf_tables table but the kernel's and ours. SBX_DENIED says what else there is.
+ * @param ret_again our table is there already: an earlier helper was here
  */
-SBX_MUST_USE enum sbx_code sbx_ns_closed(struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_ns_closed(bool *ret_again, struct sbx_err *err);
 
-/* One message of each dump, for sbx_ns_closed() and its tests. `ctx` of the first counts links. */
+/* One message of each dump, for sbx_ns_closed() and its tests. `ctx` is an unsigned that counts lo
+ * for links and our table for tables; NULL otherwise. */
 enum sbx_code sbx_ns_check_link(const struct nlmsghdr *h, void *ctx, struct sbx_err *err);
 enum sbx_code sbx_ns_check_addr(const struct nlmsghdr *h, void *ctx, struct sbx_err *err);
 enum sbx_code sbx_ns_check_route(const struct nlmsghdr *h, void *ctx, struct sbx_err *err);

@@ -137,7 +137,8 @@ static enum sbx_code move(const struct options *o, struct sbx_err *err)
 }
 
 /* Into the namespace, and sure that it is the right one. Nothing is written. */
-static enum sbx_code arrive(const struct options *o, struct sbx_ns *ret, struct sbx_err *err)
+static enum sbx_code arrive(const struct options *o, struct sbx_ns *ret, bool *ret_again,
+                            struct sbx_err *err)
 {
     struct sbx_ns before = { 0, o->host_cookie };
     enum sbx_code rc = SBX_OK;
@@ -152,14 +153,14 @@ static enum sbx_code arrive(const struct options *o, struct sbx_ns *ret, struct 
         rc = sbx_ns_differs(&before, ret, err);
     if (!rc && o->pid_fd >= 0)
         rc = check_alive(o->pid_fd, err);
-    return rc ? rc : sbx_ns_closed(err);
+    return rc ? rc : sbx_ns_closed(ret_again, err);
 }
 
 /* The rules go first: from the first packet that finds a route, nothing inside can be its target. */
-static enum sbx_code shape(struct sbx_doors *doors, struct sbx_err *err)
+static enum sbx_code shape(bool again, struct sbx_doors *doors, struct sbx_err *err)
 {
     bool ipv6 = sbx_normal_ipv6();
-    enum sbx_code rc = sbx_rules_load(ipv6, err);
+    enum sbx_code rc = sbx_rules_load(ipv6, again, err);
 
     if (!rc)
         rc = sbx_normal_sysctls(ipv6, err);
@@ -221,10 +222,11 @@ static enum sbx_code open_server(const struct options *o, struct sbx_server *s, 
 
 static enum sbx_code start(const struct options *o, struct sbx_server *s, struct sbx_err *err)
 {
-    enum sbx_code rc = arrive(o, &s->ns, err);
+    bool again = false;
+    enum sbx_code rc = arrive(o, &s->ns, &again, err);
 
     if (!rc)
-        rc = shape(&s->doors, err);
+        rc = shape(again, &s->doors, err);
     if (!rc)
         rc = open_server(o, s, err);
     if (!rc) {

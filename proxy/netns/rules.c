@@ -194,12 +194,12 @@ static void table(struct sbx_nl *nl, uint16_t type)
     sbx_nl_end(nl);
 }
 
-void sbx_rules_build(struct sbx_nl *nl, bool ipv6)
+void sbx_rules_build(struct sbx_nl *nl, bool ipv6, bool again)
 {
     sbx_nl_init(nl);
     batch(nl, NFNL_MSG_BATCH_BEGIN);
-    table(nl, NFT_MSG_NEWTABLE); /* so that the delete finds one */
-    table(nl, NFT_MSG_DELTABLE);
+    if (again)
+        table(nl, NFT_MSG_DELTABLE);
     table(nl, NFT_MSG_NEWTABLE);
     chain(nl, PRE, NF_INET_PRE_ROUTING, NF_IP_PRI_MANGLE);
     chain(nl, OUT, NF_INET_LOCAL_OUT, NF_IP_PRI_RAW);
@@ -212,7 +212,7 @@ void sbx_rules_build(struct sbx_nl *nl, bool ipv6)
     batch(nl, NFNL_MSG_BATCH_END);
 }
 
-enum sbx_code sbx_rules_load(bool ipv6, struct sbx_err *err)
+enum sbx_code sbx_rules_load(bool ipv6, bool again, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = sbx_nl_open(NETLINK_NETFILTER, err);
     struct sbx_nl nl;
@@ -220,7 +220,7 @@ enum sbx_code sbx_rules_load(bool ipv6, struct sbx_err *err)
 
     if (fd < 0)
         return err->code;
-    sbx_rules_build(&nl, ipv6);
+    sbx_rules_build(&nl, ipv6, again);
     rc = sbx_nl_send(fd, &nl, false, err);
     return rc ? sbx_err_wrap(err, rc, "load the rules") : SBX_OK;
 }
