@@ -52,6 +52,6 @@ for runtime in oci docker; do
             pair "exec (docker)" "$cmd exec $name -- true" "docker exec $id true"
         fi
         pair "validate (beside an empty process)" "$SBX_BIN kit validate $here/kits/mixins/hello" "/bin/true"
-        checks=1
+        pass "measured"
     )
 done
