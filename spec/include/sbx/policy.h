@@ -20,6 +20,8 @@
 #define SBX_PATTERN_MAX 300  /* bytes of a pattern: a name, brackets and a port range */
 #define SBX_RULES_MAX 20000  /* rules of one sandbox; a bound for hostile kits, not a need */
 
+#define SBX_EXPLAIN_MAX 512  /* bytes of one line about a verdict, a name and two patterns long */
+
 enum sbx_decision { SBX_DENY, SBX_ALLOW };
 
 /** Who wrote a rule: kits never widen what only a user may open (N3, N11). */
@@ -41,7 +43,10 @@ struct sbx_host {
  */
 SBX_MUST_USE enum sbx_code sbx_host_parse(const char *text, size_t len, struct sbx_host *ret,
                                           struct sbx_err *err);
-/** "host:port", "[v6]:port", bare host (then `default_port`). Port 1 to 65535, plain digits. */
+/**
+ * "host:port", "[v6]:port", or a bare host with `default_port`. Port 1 to 65535, plain digits.
+ * @param default_port 0: a port must be given (CONNECT)
+ */
 SBX_MUST_USE enum sbx_code sbx_target_parse(const char *text, size_t len, uint16_t default_port,
                                             struct sbx_host *ret, uint16_t *ret_port,
                                             struct sbx_err *err);
@@ -49,7 +54,7 @@ SBX_MUST_USE enum sbx_code sbx_target_parse(const char *text, size_t len, uint16
 /** One parsed pattern: a value, copied freely. Opaque but for its size. */
 struct sbx_pattern {
     uint8_t kind;          /* policy/pattern.c */
-    uint8_t prefix_len;    /* CIDR, counted in IPv6 bits */
+    uint8_t prefix_len;    /* CIDR, counted in IPv6 bits: IPv4's /8 is 104 */
     uint16_t port_lo, port_hi; /* 0, 65535: any */
     struct in6_addr address;
     char name[SBX_HOST_MAX + 3];
@@ -57,17 +62,25 @@ struct sbx_pattern {
 
 /**
  * Parse a pattern of a rule: `host`, `host:port`, `host:lo-hi`, `host:*`, `*.host`, `**.host`, address,
- * `[v6]:port`, CIDR, `localhost:port`, `host.docker.internal:port`; bare `**` only when source is not
- * a kit. What S2 accepts but never matches gives SBX_OK with *ret_inert naming why and what to write.
+ * `[v6]:port`, CIDR (`10.0.0.0/8`, `10.0.0.0/8:443`), `localhost:port`, `host.docker.internal:port`.
+ * Bare `**` only when source is not a kit. 127/8 and ::1 mean the host resource (N3).
+ *
+ * What never matches is SBX_OK with *ret_inert saying why and what to write: the spellings of S2 in a
+ * kit, and what no rule opens (metadata, the gate, ranges without a meaning). In a user's rule or a
+ * preset the spellings of S2 are errors.
+ *
  * @param ret_inert may be NULL; static text, NULL when the pattern can match
  * @return SBX_OK or SBX_SCHEMA (err says what to write instead)
  */
 SBX_MUST_USE enum sbx_code sbx_pattern_parse(const char *text, enum sbx_rule_source source,
                                              struct sbx_pattern *ret, const char **ret_inert,
                                              struct sbx_err *err);
+/** The pattern alone, without source and consent: the host resource has all its names here. */
 bool sbx_pattern_matches(const struct sbx_pattern *p, const struct sbx_host *host, uint16_t port);
 /** Does every host:port that `inner` matches match `outer` too? (S9: injects covered by allows) */
 bool sbx_pattern_covers(const struct sbx_pattern *outer, const struct sbx_pattern *inner);
+/** Would a kit's allow rule with it need the user's consent: host resource, not public ranges (N11)? */
+bool sbx_pattern_needs_consent(const struct sbx_pattern *p);
 
 struct sbx_rule {
     enum sbx_decision decision;
@@ -81,12 +94,25 @@ struct sbx_rule {
 
 struct sbx_policy; /* opaque: a set of rules with an index; immutable, shared by threads */
 
+/** Fill a rule from text; `text`, `id` and `origin` are borrowed. SBX_OK or SBX_SCHEMA. */
+SBX_MUST_USE enum sbx_code sbx_rule_init(struct sbx_rule *r, enum sbx_decision decision,
+                                         enum sbx_rule_source source, const char *text,
+                                         const char *id, const char *origin, struct sbx_err *err);
+
 /**
- * Build a matcher from rules; strings are copied.
+ * Build a matcher from rules; strings are copied. Judging then costs the same with 10 rules and with
+ * 20,000: a look-up a label of the name, and one a distinct prefix length for an address.
  * @return SBX_OK, SBX_LIMIT or SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_policy_new(const struct sbx_rule *rules, size_t n,
                                           struct sbx_policy **ret, struct sbx_err *err);
+/**
+ * Take these ranges for public too: test origins on documentation addresses (N3). Before first use;
+ * a build without SBX_FAULTS ignores it. A range that is not a CIDR is SBX_SCHEMA.
+ */
+SBX_MUST_USE enum sbx_code sbx_policy_public_test_range(struct sbx_policy *p, const char *cidr,
+                                                        struct sbx_err *err);
+size_t sbx_policy_rules(const struct sbx_policy *p, const struct sbx_rule **ret); /**< as given */
 void sbx_policy_free(struct sbx_policy *p);
 SBX_DEFINE_AUTO_PTR(sbx_policy, sbx_policy_free);
 
@@ -94,7 +120,13 @@ SBX_DEFINE_AUTO_PTR(sbx_policy, sbx_policy_free);
 struct sbx_verdict {
     enum sbx_decision decision;
     const struct sbx_rule *rule; /**< of the policy; NULL: no rule applied */
-    const char *reason;          /**< stable, static: "rule", "default-deny", "loopback", "metadata" ... */
+    /**
+     * Stable, static. Allowed: "rule", "public" (an address). Denied: "rule", "default-deny",
+     * "consent" (only a kit's unapproved rule would allow it), else the class of the address:
+     * "loopback", "metadata", "gate", "private", "link-local", "documentation", "translated",
+     * "special".
+     */
+    const char *reason;
     bool host_resource;          /**< dial the host's 127.0.0.1:port (N2) */
 };
 
@@ -111,10 +143,22 @@ struct sbx_verdict sbx_policy_judge_address(const struct sbx_policy *p,
 /** Could some rule allow this name on any port? (DNS: N6) */
 bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *host);
 
-/** Class of an address for reasons and tests: "public", "private", "loopback", "metadata" ... */
+/** Class of an address, IPv4 as ::ffff:a.b.c.d: "public" or a reason of struct sbx_verdict. */
 const char *sbx_address_class(const struct in6_addr *address);
 
-/** The allow patterns of a preset: "allow-all", "balanced", "deny-all"; NULL: no such preset. */
+/**
+ * One line for a person: the 403 body, `policy check`, install failures. Names host, port, reason and
+ * the rule to add (N6): `blocked: deb.example.com:443 (no allow rule); to allow it: sbx policy allow
+ * network deb.example.com:443`. Always fits SBX_EXPLAIN_MAX.
+ * @param p may be NULL; else near misses among its rules are named (UP 13)
+ */
+void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
+                         const struct sbx_host *host, uint16_t port, char out[SBX_EXPLAIN_MAX]);
+
+/**
+ * The allow patterns of a preset: "allow-all", "balanced", "deny-all"; NULL: no such preset. Presets
+ * only allow: a kit's allow list counts under each of them (N1).
+ */
 const char *const *sbx_policy_preset(const char *name, size_t *n);
 
 #endif

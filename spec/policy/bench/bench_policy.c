@@ -1,0 +1,78 @@
+/* Judged names a second with 10, 1,000 and 20,000 rules; half of the names match. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sbx/policy.h"
+
+#define RUN_MS 300
+#define HOSTS 512
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct sbx_policy *build(size_t n)
+{
+    struct sbx_rule *rules = calloc(n, sizeof(*rules));
+    struct sbx_policy *p = NULL;
+
+    if (!rules)
+        exit(1);
+    for (size_t i = 0; i < n; i++) {
+        static const char *const forms[] = { "h%zu.example.com:443", "*.d%zu.example.com",
+                                             "**.z%zu.example.com" };
+        char text[64];
+
+        if (i % 10 == 9)
+            snprintf(text, sizeof(text), "10.%zu.%zu.0/24", i / 256 % 256, i % 256);
+        else
+            snprintf(text, sizeof(text), forms[i % 3], i);
+        if (sbx_rule_init(&rules[i], i % 7 ? SBX_ALLOW : SBX_DENY, SBX_RULE_USER, text, "", "",
+                          NULL))
+            exit(1);
+        rules[i].text = NULL;
+    }
+    if (sbx_policy_new(rules, n, &p, NULL))
+        exit(1);
+    free(rules);
+    return p;
+}
+
+static void run(size_t n)
+{
+    static struct sbx_host hosts[HOSTS];
+    struct sbx_policy *p;
+    double start = now_ms(), built, spent;
+    uint64_t count = 0, allowed = 0;
+
+    p = build(n);
+    built = now_ms() - start;
+    for (size_t i = 0; i < HOSTS; i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "%s%zu.example.com", i % 3 ? "x.d" : "h", i * n / HOSTS);
+        if (sbx_host_parse(text, strlen(text), &hosts[i], NULL))
+            exit(1);
+    }
+    for (start = now_ms(); (spent = now_ms() - start) < RUN_MS;)
+        for (size_t i = 0; i < HOSTS; i++, count++)
+            allowed += sbx_policy_judge(p, &hosts[i], 443).decision;
+    printf("%6zu rules: built in %6.2f ms, %9.0f names/s (%.0f%% allowed)\n", n, built,
+           (double)count * 1e3 / spent, 100.0 * (double)allowed / (double)count);
+    sbx_policy_free(p);
+}
+
+int main(void)
+{
+    run(10);
+    run(1000);
+    run(20000);
+    return 0;
+}

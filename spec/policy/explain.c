@@ -1,0 +1,101 @@
+/* One line about a verdict, the same wherever a person meets it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "index.h"
+
+static const struct {
+    const char *reason, *text;
+} reasons[] = {
+    { "default-deny", "no allow rule" },
+    { "loopback", "this is the sandbox's own; the host's services are host.docker.internal:PORT" },
+    { "metadata", "cloud metadata, which no rule opens" },
+    { "gate", "the gate itself, which no rule opens" },
+    { "private", "resolves to a private address" },
+    { "link-local", "resolves to a link-local address" },
+    { "documentation", "resolves to a documentation address" },
+    { "translated", "an IPv6 form of an IPv4 address, which no rule opens" },
+    { "special", "a special-purpose address, which no rule opens" },
+};
+
+static const char *reason_text(const char *reason)
+{
+    for (size_t i = 0; i < SBX_ARRAY_LEN(reasons); i++)
+        if (!strcmp(reasons[i].reason, reason))
+            return reasons[i].text;
+    return reason;
+}
+
+/* A name cut to what a line holds; the longest legal one passes. */
+static void target_text(const struct sbx_host *host, uint16_t port, char *out, size_t size)
+{
+    snprintf(out, size, host->kind == SBX_HOST_IPV6 ? "[%.253s]:%u" : "%.253s:%u", host->text, port);
+}
+
+struct near {
+    uint16_t port;
+    const struct sbx_rule *parent;
+};
+
+static void keep_parent(const struct sbx_rule *r, void *data)
+{
+    struct near *x = data;
+
+    if (r->decision == SBX_ALLOW && r->pattern.kind == PATTERN_NAME &&
+        sbx_ports_match(&r->pattern, x->port))
+        x->parent = r;
+}
+
+/* An allow rule for the parent domain alone: the user may have meant its hosts too (UP 13). */
+static const char *near_miss(const struct sbx_policy *p, const struct sbx_host *host, uint16_t port)
+{
+    const char *dot = host->kind == SBX_HOST_NAME ? strchr(host->text, '.') : NULL;
+    struct near x = { port, NULL };
+
+    if (!p || !dot)
+        return NULL;
+    sbx_index_name(p, dot + 1, keep_parent, &x);
+    return x.parent ? dot + 1 : NULL;
+}
+
+static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v,
+                         const struct sbx_host *host, uint16_t port, const char *target, char *out)
+{
+    const char *parent;
+
+    if (!strcmp(v->reason, "rule")) {
+        snprintf(out, SBX_EXPLAIN_MAX, "blocked: %s (deny rule %.60s of %.60s)", target,
+                 v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");
+    } else if (!strcmp(v->reason, "consent")) {
+        snprintf(out, SBX_EXPLAIN_MAX,
+                 "blocked: %s (asked for by %.60s, not approved); to approve: --approve %.60s",
+                 target, v->rule->origin ? v->rule->origin : "a kit",
+                 v->rule->text ? v->rule->text : target);
+    } else if (!strcmp(v->reason, "default-deny") && (parent = near_miss(p, host, port))) {
+        snprintf(out, SBX_EXPLAIN_MAX,
+                 "blocked: %.80s (no allow rule); to allow it: sbx policy allow network %.80s, or "
+                 "*.%.80s for all hosts of that domain",
+                 target, target, parent);
+    } else if (!strcmp(v->reason, "default-deny")) {
+        snprintf(out, SBX_EXPLAIN_MAX,
+                 "blocked: %.160s (no allow rule); to allow it: sbx policy allow network %.160s",
+                 target, target);
+    } else {
+        snprintf(out, SBX_EXPLAIN_MAX, "blocked: %s (%s)", target, reason_text(v->reason));
+    }
+}
+
+void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
+                         const struct sbx_host *host, uint16_t port, char out[SBX_EXPLAIN_MAX])
+{
+    char target[SBX_HOST_MAX + 12];
+
+    target_text(host, port, target, sizeof(target));
+    if (v->decision == SBX_DENY)
+        explain_deny(p, v, host, port, target, out);
+    else if (v->rule)
+        snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s (rule %.60s of %.60s)", target,
+                 v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");
+    else
+        snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s", target);
+}
