@@ -43,6 +43,7 @@ struct sbx_pairs { struct sbx_pair *v; size_t len; bool set; };
 struct sbx_inject {
     struct sbx_origin at;
     const char *domain, *header, *format, *username; /**< NULL: not given; `scheme` is expanded */
+    const char *scheme; /**< as written ("bearer", "basic"), for messages; NULL: not given */
 };
 
 struct sbx_api_key {
@@ -140,7 +141,8 @@ struct sbx_resources {
     struct sbx_origin at;
     bool cpu_set;
     double cpu;        /**< cores; 0: no limit */
-    int64_t memory_mb; /**< MiB; 0: no limit */
+    const char *memory; /**< as written; NULL: not given */
+    int64_t memory_mb;  /**< MiB of `memory`, rounded down; 0: no limit */
     const char *gpu;
 };
 
@@ -150,6 +152,9 @@ struct sbx_launch {
     struct sbx_strs interactive; /**< tail with a terminal; not set: `noninteractive` */
     struct sbx_strs noninteractive;
 };
+
+/** Where single fields were written, for diagnostics; private to spec/kit. */
+struct sbx_places;
 
 /** One kit of a composition. */
 struct sbx_kit_ref {
@@ -164,6 +169,7 @@ struct sbx_artifact {
     struct sbx_origin at;
     /* manifest */
     const char *schema_version, *kind, *name, *version, *display_name, *description, *source_url;
+    bool sandbox_set; /**< a `sandbox:` block was written */
     const char *image, *binary, *ai_filename; /**< NULL: not given */
     struct sbx_strs run_options, interactive_options; /**< flat lists as the reference prints them */
     struct sbx_launch launch;
@@ -192,6 +198,7 @@ struct sbx_artifact {
     const char *agent_context;
     struct sbx_origin agent_context_at;
     struct sbx_strs warnings; /**< deprecations, in the reference's number and order (S12) */
+    const struct sbx_places *places; /**< NULL: only the elements' own origins are known */
     bool embedded;
     const char *digest;  /**< of spec bytes and files (S30, F2); set by the loaders */
     /* composed artifacts only */

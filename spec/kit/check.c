@@ -1,0 +1,149 @@
+/* The generic part of validation: required fields and the rows' own checks, by the same tables. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+static const struct sbx_pos *place_of(const struct sbx_checker *c, const void *field)
+{
+    const struct sbx_places *p = c->a->places;
+
+    for (size_t i = 0; p && field && i < p->len; i++)
+        if (p->v[i].field == field)
+            return &p->v[i].pos;
+    return c->near ? &c->near->pos : &c->a->at.pos;
+}
+
+void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const char *code,
+                      const void *field, const char *key, const char *hint, const char *fmt, ...)
+{
+    size_t mark = key ? sbx_check_enter(c, "%s%s", c->path_len ? "." : "", key) : c->path_len;
+    char message[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(message, sizeof(message), fmt, args);
+    va_end(args);
+    sbx_diags_add(c->diags, severity, code, *place_of(c, field), c->path, hint, "%s", message);
+    sbx_check_leave(c, mark);
+}
+
+size_t sbx_check_enter(struct sbx_checker *c, const char *fmt, ...)
+{
+    size_t mark = c->path_len;
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vsnprintf(c->path + mark, sizeof(c->path) - mark, fmt, args);
+    va_end(args);
+    c->path_len += n < 0 ? 0 : (size_t)n;
+    if (c->path_len >= sizeof(c->path))
+        c->path_len = sizeof(c->path) - 1;
+    return mark;
+}
+
+void sbx_check_leave(struct sbx_checker *c, size_t mark)
+{
+    c->path_len = mark;
+    c->path[mark] = '\0';
+}
+
+static void check_block(struct sbx_checker *c, const struct sbx_block *block, const void *base);
+
+static void check_string(struct sbx_checker *c, const struct sbx_field *f, const void *where)
+{
+    const char *const *value = where;
+
+    if (*value && **value) {
+        if (f->check)
+            f->check(c, value, *value);
+    } else if (f->required) {
+        sbx_check_report(c, SBX_ERROR, "missing-field", where, NULL, f->doc, "is required");
+    }
+}
+
+static void check_strings(struct sbx_checker *c, const struct sbx_field *f,
+                          const struct sbx_strs *list)
+{
+    const struct sbx_origin *near = c->near;
+
+    for (size_t i = 0; f->check && i < list->len; i++) {
+        size_t mark = sbx_check_enter(c, "[%zu]", i);
+
+        c->near = list->at ? &list->at[i] : near;
+        f->check(c, &list->v[i], list->v[i]);
+        sbx_check_leave(c, mark);
+    }
+    c->near = near;
+}
+
+static void check_list(struct sbx_checker *c, const struct sbx_field *f, const void *where)
+{
+    const struct sbx_origin *near = c->near;
+    const char *v;
+    size_t len;
+
+    memcpy(&v, where, sizeof(v)); /* the shape of every SBX_LIST */
+    memcpy(&len, (const char *)where + sizeof(v), sizeof(len));
+    for (size_t i = 0; i < len; i++) {
+        const char *item = v + i * f->block->size;
+        const char *name = NULL;
+        size_t mark;
+
+        if (f->block->name_field >= 0)
+            memcpy(&name, item + f->block->name_field, sizeof(name));
+        mark = name ? sbx_check_enter(c, ".%s", name) : sbx_check_enter(c, "[%zu]", i);
+        c->near = (const void *)(item + f->block->at);
+        check_block(c, f->block, item);
+        sbx_check_leave(c, mark);
+    }
+    c->near = near;
+}
+
+static void check_field(struct sbx_checker *c, const struct sbx_field *f, const void *base)
+{
+    const void *where = (const char *)base + f->offset;
+
+    switch (f->type) {
+    case SBX_FIELD_STRING:
+        check_string(c, f, where);
+        break;
+    case SBX_FIELD_STRINGS:
+        check_strings(c, f, where);
+        break;
+    case SBX_FIELD_BLOCK:
+        if (!f->set || *((const bool *)base + f->set - 1))
+            check_block(c, f->block, where);
+        break;
+    case SBX_FIELD_LIST:
+    case SBX_FIELD_NAMED:
+        check_list(c, f, where);
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_block(struct sbx_checker *c, const struct sbx_block *block, const void *base)
+{
+    for (size_t i = 0; i < block->n_fields; i++) {
+        const struct sbx_field *f = &block->fields[i];
+        size_t mark = sbx_check_enter(c, "%s%s", c->path_len ? "." : "", f->key);
+
+        check_field(c, f, base);
+        sbx_check_leave(c, mark);
+    }
+}
+
+void sbx_artifact_validate(const struct sbx_artifact *a, bool composed, struct sbx_diags *diags)
+{
+    struct sbx_checker c = { .a = a, .diags = diags, .composed = composed };
+
+    check_block(&c, &sbx_kit_v2, a);
+    sbx_check_manifest(&c);
+    sbx_check_credentials(&c);
+    sbx_check_coverage(&c);
+    sbx_check_environment(&c);
+    sbx_check_args(&c);
+}

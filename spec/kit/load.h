@@ -1,0 +1,22 @@
+/* Shared by the loaders (load.c, files.c, digest.c). */
+#ifndef SBX_KIT_LOAD_H
+#define SBX_KIT_LOAD_H
+
+#include "sbx/kit.h"
+
+/* One spec text: decode and validate. */
+enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, struct sbx_diags *diags,
+                             struct sbx_artifact **ret, struct sbx_err *err);
+/*
+ * Walk files/ below an open kit directory. Findings (escapes, devices, unreadable files) go to
+ * `diags`; SBX_OK, SBX_SCHEMA (findings were added), SBX_IO, SBX_LIMIT or SBX_NO_MEMORY.
+ */
+enum sbx_code sbx_kit_walk_files(int kit_fd, const char *kit_path, struct sbx_artifact *a,
+                                 struct sbx_diags *diags, struct sbx_err *err);
+/* Sort a->files by target and path (bytes). */
+void sbx_kit_sort_files(struct sbx_artifact *a);
+/* Set a->digest (S30). */
+enum sbx_code sbx_kit_set_digest(struct sbx_artifact *a, const char *spec, size_t len,
+                                 struct sbx_err *err);
+
+#endif
