@@ -53,8 +53,8 @@ static void check_api_key(struct sbx_checker *c, const struct sbx_api_key *k)
     if (!given(k->name))
         sbx_check_report(c, SBX_NOTE, "no-variable", &k->name, "name", NULL,
                          "not given: the agent sees no variable, the gate does all");
-    else if (!sbx_is_shell_name(k->name))
-        sbx_check_report(c, SBX_WARNING, "bad-variable", &k->name, "name",
+    else if (!sbx_is_shell_name(k->name)) /* an error only where a variable will be set (S12) */
+        sbx_check_report(c, k->proxy_managed ? SBX_ERROR : SBX_WARNING, "bad-variable", &k->name, "name",
                          "use letters, digits and \"_\", no digit first",
                          "not the name of a variable (%.80s)", k->name);
     else

@@ -40,7 +40,8 @@ bool sbx_is_octal_mode(const char *text)
 {
     size_t len = strlen(text);
 
-    return len >= 1 && len <= 6 && strspn(text, "01234567") == len && strtol(text, NULL, 8) <= 07777;
+    /* three or four digits, perhaps behind a 0 */
+    return len >= 3 && len <= 5 && strspn(text, "01234567") == len && (len < 5 || *text == '0');
 }
 
 void sbx_check_name(struct sbx_checker *c, const char *const *place, const char *value)
@@ -118,11 +119,11 @@ void sbx_check_content(struct sbx_checker *c, const char *const *place, const ch
     }
 }
 
-/* A dotted path: segments [A-Za-z][A-Za-z0-9]*, each with an optional [key=value]. */
+/* A dotted path: segments [a-z][A-Za-z0-9_]*, each with an optional [key=value]. */
 static bool is_locked_path(const char *s)
 {
     for (;;) {
-        if (!is_alpha(*s))
+        if (*s < 'a' || *s > 'z')
             return false;
         while (is_alpha(*s) || (*s >= '0' && *s <= '9') || *s == '_')
             s++;
@@ -140,19 +141,23 @@ static bool is_locked_path(const char *s)
     }
 }
 
+/* Is the same text earlier in the list? */
+static void check_twice(struct sbx_checker *c, const struct sbx_strs *all, const char *const *place)
+{
+    for (const char **other = all->v; (const char *const *)other < place; other++)
+        if (!strcmp(*other, *place)) {
+            sbx_check_report(c, SBX_ERROR, "given-twice", place, NULL, "keep one of them",
+                             "given twice (%.200s)", *place);
+            return;
+        }
+}
+
 void sbx_check_locked(struct sbx_checker *c, const char *const *place, const char *value)
 {
-    const struct sbx_strs *all = &c->a->locked;
-
     if (!is_locked_path(value))
         sbx_check_report(c, SBX_ERROR, "bad-locked", place, NULL,
                          "write a dotted path such as sandbox.image", "not a path (%.200s)", value);
-    for (const char **other = all->v; (const char *const *)other < place; other++)
-        if (!strcmp(*other, value)) {
-            sbx_check_report(c, SBX_ERROR, "bad-locked", place, NULL, "keep one of them",
-                             "given twice (%.200s)", value);
-            return;
-        }
+    check_twice(c, &c->a->locked, place);
 }
 
 void sbx_check_license(struct sbx_checker *c, const char *const *place, const char *value)
@@ -164,4 +169,5 @@ void sbx_check_license(struct sbx_checker *c, const char *const *place, const ch
         sbx_check_report(c, SBX_WARNING, "unknown-license", place, NULL,
                          "see https://spdx.org/licenses for the identifiers",
                          "not an SPDX identifier that sbx knows (%.80s)", value);
+    check_twice(c, &c->a->licenses, place);
 }

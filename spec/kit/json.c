@@ -327,6 +327,25 @@ static json_t *static_files(struct writer *w, const struct sbx_artifact *a)
     return list;
 }
 
+/* The block itself, or names that credentials put into it. */
+static void put_environment(struct writer *w, json_t *o, const struct sbx_artifact *a)
+{
+    json_t *environment = json_object(), *managed = json_array();
+
+    put_pairs(w, environment, "variables", &a->variables);
+    for (size_t i = 0; i < a->credentials.len; i++) {
+        const struct sbx_api_key *k = &a->credentials.v[i].api_key;
+
+        if (k->proxy_managed && k->name && *k->name)
+            add(w, managed, json_string(k->name));
+    }
+    put_unless_empty(w, environment, "proxyManaged", managed);
+    if (a->environment_set)
+        put(w, o, "environment", environment);
+    else
+        put_unless_empty(w, o, "environment", environment);
+}
+
 static void put_policy(struct writer *w, json_t *o, const struct sbx_artifact *a)
 {
     json_t *caps, *network;
@@ -370,11 +389,7 @@ json_t *sbx_artifact_json(const struct sbx_artifact *a)
     put_policy(&w, o, a);
     put_unless_empty(&w, o, "publishedPorts", ports(&w, a));
     put_unless_empty(&w, o, "credentials", credentials(&w, a));
-    if (a->environment_set) {
-        part = json_object();
-        put_pairs(&w, part, "variables", &a->variables);
-        put(&w, o, "environment", part);
-    }
+    put_environment(&w, o, a);
     put_commands(&w, o, a);
     put_unless_empty(&w, o, "files", static_files(&w, a));
     put_text(&w, o, "agentContext", a->agent_context);
