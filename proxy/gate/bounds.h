@@ -1,0 +1,57 @@
+/**
+ * @file
+ * Every bound of the gate, with its unit and its reason. Policy may narrow the two caps of
+ * gate.json ("limits") but never raise them.
+ */
+#ifndef SBX_GATE_BOUNDS_H
+#define SBX_GATE_BOUNDS_H
+
+/* heads, bytes: large cookies and signed URLs fit; memory a connection stays small */
+#define SBX_GATE_HEAD_MAX 32768
+#define SBX_GATE_CONNECT_HEAD_MAX 8192 /* a CONNECT head carries a name and a few fields */
+#define SBX_GATE_TARGET_MAX 8192       /* longest URL that common servers accept */
+#define SBX_GATE_METHOD_MAX 32         /* longest registered method has 17 */
+#define SBX_GATE_FIELDS_MAX 128        /* fields; browsers send about 30 */
+#define SBX_GATE_REPLY_HEAD_MAX 65536  /* replies carry long Set-Cookie and CSP fields */
+#define SBX_GATE_CONNECTION_TOKENS_MAX 32 /* names in Connection; bounds the work of striking them */
+#define SBX_GATE_CHUNK_LINE_MAX 256    /* size and extensions of one chunk */
+#define SBX_GATE_TRAILERS_MAX 8192     /* bytes behind the last chunk */
+#define SBX_GATE_INTERIM_MAX 16        /* 1xx replies before the real one */
+
+/* times, milliseconds */
+#define SBX_GATE_HEAD_MS 10000      /* first byte of a connection to the end of its head */
+#define SBX_GATE_KEEP_MS 60000      /* between two requests of a kept connection */
+#define SBX_GATE_RESOLVE_MS 3000    /* a name; a slower resolver looks dead to any client */
+#define SBX_GATE_DIAL_MS 10000      /* all addresses of a name together */
+#define SBX_GATE_ATTEMPT_MS 3000    /* one address while others are left */
+#define SBX_GATE_LINGER_MS 2000     /* reading on behind an error answer so that it is not lost */
+#define SBX_GATE_IDLE_MS 7200000    /* a tunnel without a byte; long-polling agents need hours */
+#define SBX_GATE_HALF_MS 900000     /* the same once one side has ended */
+#define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
+
+/* counts */
+#define SBX_GATE_TUNNELS 4096           /* connections of one sandbox */
+#define SBX_GATE_TUNNELS_PER_HOST 512   /* of those, to one host and port */
+#define SBX_GATE_ADDRESSES 16           /* of one name */
+#define SBX_GATE_RESOLVER_THREADS 8     /* lookups at once; each may wait for seconds */
+#define SBX_GATE_LOOKUPS 4096           /* names asked for at once: one a connection */
+#define SBX_GATE_LINGER_BYTES 262144    /* read and dropped behind an error answer */
+#define SBX_GATE_DNS_QUERIES 64         /* of one DNS connection over TCP */
+#define SBX_GATE_CONTROL_CLIENTS 16     /* the engine's commands at once */
+#define SBX_GATE_CONTROL_LINE_MAX 4096  /* bytes; requests are one small object */
+#define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
+
+/* relay memory, bytes */
+#define SBX_GATE_BUFFER 262144          /* one read of a tunnel: copy was fastest with it */
+#define SBX_GATE_SMALL_BUFFER 16384     /* one read when the large ones are all in use */
+#define SBX_GATE_LARGE_BUFFERS 256      /* 64 MiB held for slow readers; behind it small ones */
+#define SBX_GATE_ROUNDS 4               /* reads of one side before others get their turn */
+
+/* files, bytes */
+#define SBX_GATE_CONFIG_MAX 8388608     /* 20,000 rules of about 300 bytes, with room */
+#define SBX_GATE_LOG_MAX 67108864       /* hard cap of log.jsonl */
+#define SBX_GATE_RECORD_MAX 8192        /* one record: a target of 253 bytes fits escaped */
+#define SBX_GATE_DENIALS 20             /* equal denials a minute that get a record each */
+#define SBX_GATE_DENIAL_KEYS 512        /* different denials a minute that are told apart */
+
+#endif

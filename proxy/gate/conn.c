@@ -1,0 +1,366 @@
+/* Connections of the proxy door: their life, and the state HEAD. See gate.h. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "gate.h"
+
+#define IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* a head and what came with it */
+
+static void on_client(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, client.source);
+
+    sbx_side_note(&c->client, events);
+    if ((events & (EPOLLERR | EPOLLHUP)) &&
+        (c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
+         c->state == SBX_CONN_FORWARD)) {
+        sbx_conn_close(c, true);
+        return;
+    }
+    sbx_conn_run(c);
+}
+
+static void drop_server(struct sbx_conn *c)
+{
+    sbx_loop_close(&c->gate->loop, &c->server.source);
+    c->kept.usable = false;
+}
+
+static void on_server(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, server.source);
+
+    sbx_side_note(&c->server, events);
+    if (c->state == SBX_CONN_DIALING)
+        sbx_dial_event(c, events);
+    else if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
+        sbx_conn_run(c);
+    else if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        drop_server(c); /* kept for another request: bytes or an end nobody asked for */
+}
+
+static void on_timer(struct sbx_timer *t)
+{
+    struct sbx_conn *c = sbx_container_of(t, struct sbx_conn, timer);
+
+    switch (c->state) {
+    case SBX_CONN_HEAD:
+        if (!c->in.len) {
+            sbx_conn_close(c, false);
+            return;
+        }
+        sbx_answer_fault(c, &(struct sbx_fault){ 408, "head-timeout" });
+        return;
+    case SBX_CONN_RESOLVING:
+        sbx_resolve_cancel(&c->waiter);
+        sbx_answer_error(c, 504, "resolve-timeout", "the host's resolver did not answer in time");
+        return;
+    case SBX_CONN_DIALING:
+        sbx_dial_timeout(c);
+        return;
+    case SBX_CONN_TUNNEL:
+    case SBX_CONN_FORWARD:
+        sbx_forward_idle_timeout(c);
+        return;
+    case SBX_CONN_ANSWER:
+    case SBX_CONN_LINGER:
+        sbx_conn_close(c, true);
+        return;
+    case SBX_CONN_DEAD:
+        return;
+    }
+}
+
+static void on_turn(struct sbx_turn *t)
+{
+    sbx_conn_run(sbx_container_of(t, struct sbx_conn, turn));
+}
+
+void sbx_conn_arm(struct sbx_conn *c, uint64_t ms)
+{
+    if (sbx_loop_arm(&c->gate->loop, &c->timer, ms)) /* no memory for a timer: no connection */
+        sbx_conn_close(c, true);
+}
+
+/* N18: a full gate gives up who waits longest without a server; with none, the newcomer. */
+void sbx_conn_shed(struct sbx_gate *g)
+{
+    struct sbx_conn *c;
+
+    if (sbx_list_empty(&g->pending))
+        return;
+    c = sbx_container_of(g->pending.next, struct sbx_conn, node);
+    if (!c->asked.logged && c->state != SBX_CONN_HEAD)
+        sbx_log_asked(c, "error", "too-many-tunnels", 0);
+    sbx_conn_close(c, true);
+}
+
+static unsigned limit(const struct sbx_gate *g)
+{
+    return g->config->tunnels < g->conns_max ? g->config->tunnels : g->conns_max;
+}
+
+static void refuse(struct sbx_gate *g, int fd)
+{
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nX-Sbx-Policy: limit\r\n"
+                               "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    struct sbx_record r = { .door = "proxy", .proxy = "forward", .protocol = "http",
+                            .decision = "error", .reason = "too-many-tunnels", .status = 503 };
+
+    sbx_log(&g->log, &r);
+    if (send(fd, text, sizeof(text) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        errno = 0; /* nobody there any more: closing is all that is left */
+    close(fd);
+}
+
+static struct sbx_conn *new_conn(struct sbx_gate *g, int fd)
+{
+    struct sbx_conn *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->gate = g;
+    c->client.source = (struct sbx_source){ fd, on_client };
+    c->server.source = (struct sbx_source){ -1, on_server };
+    c->timer.on = on_timer;
+    c->turn.on = on_turn;
+    sbx_list_init(&c->turn.node);
+    c->in.max = IN_MAX;
+    c->out_head.max = SBX_GATE_HEAD_MAX + SBX_GATE_TARGET_MAX + 256;
+    c->reply.max = SBX_GATE_REPLY_HEAD_MAX + SBX_GATE_SMALL_BUFFER;
+    return c;
+}
+
+void sbx_conn_accept(struct sbx_gate *g, int fd)
+{
+    struct sbx_conn *c;
+    int one = 1;
+
+    if (g->nconns >= limit(g))
+        sbx_conn_shed(g);
+    if (g->nconns >= limit(g)) {
+        refuse(g, fd);
+        return;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    c = new_conn(g, fd);
+    if (!c) {
+        close(fd);
+        return;
+    }
+    sbx_list_append(&g->pending, &c->node);
+    g->nconns++;
+    if (sbx_loop_add(&g->loop, &c->client.source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
+        sbx_conn_close(c, true);
+        return;
+    }
+    sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+}
+
+static void reset_on_close(int fd)
+{
+    struct linger now = { 1, 0 };
+
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
+void sbx_conn_close(struct sbx_conn *c, bool reset)
+{
+    struct sbx_gate *g = c->gate;
+
+    if (c->state == SBX_CONN_DEAD)
+        return;
+    if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING) && !c->asked.logged)
+        sbx_log_asked(c, "error", "client-closed", 0);
+    if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
+        g->nactive--;
+    c->state = SBX_CONN_DEAD;
+    if (reset) {
+        reset_on_close(c->client.source.fd);
+        reset_on_close(c->server.source.fd);
+    }
+    sbx_loop_close(&g->loop, &c->client.source);
+    sbx_loop_close(&g->loop, &c->server.source);
+    sbx_loop_disarm(&g->loop, &c->timer);
+    sbx_resolve_cancel(&c->waiter);
+    sbx_list_remove(&c->turn.node);
+    sbx_list_remove(&c->node);
+    sbx_list_append(&g->dead, &c->node);
+    sbx_asked_clear(c);
+    g->nconns--;
+}
+
+static void free_conn(struct sbx_conn *c)
+{
+    sbx_pipe_clear(&c->gate->pool, &c->up);
+    sbx_pipe_clear(&c->gate->pool, &c->down);
+    sbx_buf_release(&c->in);
+    sbx_buf_release(&c->out_head);
+    sbx_buf_release(&c->reply);
+    sbx_body_release(&c->up_body);
+    sbx_body_release(&c->down_body);
+    free(c);
+}
+
+void sbx_gate_free_dead(struct sbx_gate *g)
+{
+    while (!sbx_list_empty(&g->dead)) {
+        struct sbx_conn *c = sbx_container_of(g->dead.next, struct sbx_conn, node);
+
+        sbx_list_remove(&c->node);
+        free_conn(c);
+    }
+}
+
+ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max)
+{
+    size_t room = c->in.len < max ? max - c->in.len : 0;
+    char *to;
+    ssize_t n;
+
+    if (room > SBX_GATE_SMALL_BUFFER)
+        room = SBX_GATE_SMALL_BUFFER;
+    if (!room)
+        return -1;
+    to = sbx_buf_room(&c->in, room);
+    if (!to)
+        return -2;
+    n = sbx_side_read(&c->client, to, room);
+    if (n > 0)
+        sbx_buf_commit(&c->in, (size_t)n);
+    return n;
+}
+
+void sbx_conn_next(struct sbx_conn *c)
+{
+    struct sbx_gate *g = c->gate;
+
+    if (c->state == SBX_CONN_FORWARD)
+        g->nactive--;
+    c->state = SBX_CONN_HEAD;
+    c->served = true;
+    sbx_asked_clear(c);
+    memset(&c->scan, 0, sizeof(c->scan));
+    sbx_list_remove(&c->node);
+    sbx_list_append(&g->pending, &c->node);
+    sbx_conn_arm(c, c->in.len ? SBX_GATE_HEAD_MS : SBX_GATE_KEEP_MS);
+    if (c->state != SBX_CONN_DEAD) /* in its own turn: a pipeline must not nest calls */
+        sbx_loop_again(&g->loop, &c->turn);
+}
+
+/* Fill c->asked from a head, as far as it could be understood. */
+static void note_request(struct sbx_conn *c, const struct sbx_head *h, const struct sbx_target *t)
+{
+    struct sbx_asked *a = &c->asked;
+
+    if (h->method.len && h->method.len <= SBX_GATE_METHOD_MAX) {
+        memcpy(a->method, h->method.ptr, h->method.len);
+        a->method[h->method.len] = '\0';
+    }
+    a->connect = t->connect;
+    a->to_head = sbx_slice_is(h->method, "HEAD");
+    a->minor = h->minor;
+    a->keep = h->minor == 1 && !h->close && !t->connect;
+    a->host = t->host;
+    a->port = t->port;
+}
+
+static int read_request(struct sbx_conn *c, size_t len, struct sbx_fault *f)
+{
+    struct sbx_head h = { 0 };
+    struct sbx_target t = { 0 };
+    int rc = sbx_head_parse_request(c->in.ptr, len, &h, f);
+
+    if (!rc)
+        rc = sbx_target_read(&h, &t, f);
+    note_request(c, &h, &t);
+    if (rc)
+        return rc;
+    sbx_body_release(&c->up_body);
+    if (sbx_frame_request(&h, &c->up_body, f))
+        return -1;
+    if (t.connect) { /* it has no body; what follows belongs to the tunnel, so no framing is right */
+        if (c->up_body.kind != SBX_BODY_NONE && c->up_body.length) {
+            *f = (struct sbx_fault){ 400, "connect-with-body" };
+            return -1;
+        }
+        return 0;
+    }
+    c->asked.bodyless = c->up_body.done;
+    sbx_buf_clear(&c->out_head);
+    if (sbx_rewrite_request(&h, &t, &c->up_body, &c->out_head)) {
+        *f = (struct sbx_fault){ 431, "head-too-large" };
+        return -1;
+    }
+    return 0;
+}
+
+/* Is there a whole head? True: the state has moved on. */
+static bool try_head(struct sbx_conn *c)
+{
+    struct sbx_fault f;
+    ssize_t len;
+
+    if (c->in.len >= 2 && !c->scan.seen && memcmp(c->in.ptr, "\r\n", 2) == 0)
+        sbx_buf_drop(&c->in, 2); /* one empty line in front is allowed, RFC 9112 2.2 */
+    if (!c->in.len || (c->in.len == 1 && c->in.ptr[0] == '\r'))
+        return false;
+    len = sbx_head_scan(&c->scan, c->in.ptr, c->in.len, false, &f);
+    if (!len)
+        return false;
+    if (len < 0 || read_request(c, (size_t)len, &f)) {
+        sbx_answer_fault(c, &f);
+        return true;
+    }
+    sbx_buf_drop(&c->in, (size_t)len);
+    sbx_judge_start(c);
+    return true;
+}
+
+static void run_head(struct sbx_conn *c)
+{
+    while (!try_head(c)) {
+        bool first = !c->in.len;
+        ssize_t n = sbx_conn_fill(c, IN_MAX);
+
+        if (n == -1)
+            return;
+        if (n <= 0) {
+            sbx_conn_close(c, n < 0);
+            return;
+        }
+        if (first && c->served) /* the time of a head begins with its first byte */
+            sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+        if (c->state == SBX_CONN_DEAD)
+            return;
+    }
+}
+
+void sbx_conn_run(struct sbx_conn *c)
+{
+    switch (c->state) {
+    case SBX_CONN_HEAD:
+        run_head(c);
+        return;
+    case SBX_CONN_TUNNEL:
+        sbx_tunnel_run(c);
+        return;
+    case SBX_CONN_FORWARD:
+        sbx_forward_run(c);
+        return;
+    case SBX_CONN_ANSWER:
+        sbx_answer_run(c);
+        return;
+    case SBX_CONN_LINGER:
+        sbx_linger_run(c);
+        return;
+    case SBX_CONN_RESOLVING:
+    case SBX_CONN_DIALING:
+    case SBX_CONN_DEAD:
+        return;
+    }
+}

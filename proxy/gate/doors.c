@@ -1,0 +1,270 @@
+/* The sandbox's doors: taken from the helper by descriptor, told apart by destination. See gate.h and
+ * docs/gate-config.md, 3. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "dns.h"
+
+#define DOORS_MAX 8         /* listeners; the helper hands over one a family */
+#define ACCEPTS 64          /* connections of one door before others get their turn */
+#define HELPER_MS 10000     /* the helper answers at once or is stuck */
+#define DOOR_ADDRESS 0xc6120001u /* 198.18.0.1 */
+#define PROXY_PORT 3128
+#define DNS_PORT 53
+
+struct listener {
+    struct sbx_source source;
+    struct sbx_doors *doors;
+};
+
+struct sbx_doors {
+    struct sbx_gate *gate;
+    struct sbx_source helper, container;
+    struct listener listeners[DOORS_MAX];
+    unsigned n;
+    struct sbx_dns *dns;
+    struct sbx_timer paused; /* out of descriptors: look again later */
+};
+
+static void on_helper(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_doors *d = sbx_container_of(s, struct sbx_doors, helper);
+    char buf[256];
+    ssize_t n = recv(s->fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+    (void)events;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0 && !(events & (EPOLLHUP | EPOLLERR)))
+        return; /* nothing was asked; only the end means something */
+    d->gate->end_reason = "helper gone";
+    d->gate->loop.stop = true;
+}
+
+static void on_container(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_doors *d = sbx_container_of(s, struct sbx_doors, container);
+
+    (void)events;
+    d->gate->end_reason = "container ended";
+    d->gate->loop.stop = true;
+}
+
+static void destination(const struct sockaddr_storage *ss, struct in6_addr *a, uint16_t *port)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)ss;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)ss;
+
+    memset(a, 0, sizeof(*a));
+    if (ss->ss_family == AF_INET) {
+        a->s6_addr[10] = a->s6_addr[11] = 0xff;
+        memcpy(&a->s6_addr[12], &v4->sin_addr, 4);
+        *port = ntohs(v4->sin_port);
+    } else {
+        *a = v6->sin6_addr;
+        *port = ntohs(v6->sin6_port);
+    }
+}
+
+static bool is_door(const struct in6_addr *a)
+{
+    uint32_t v4;
+
+    memcpy(&v4, &a->s6_addr[12], 4);
+    return IN6_IS_ADDR_V4MAPPED(a) && ntohl(v4) == DOOR_ADDRESS;
+}
+
+/* Not offered in this version: reset, so that clients fail at once. */
+static void refuse(struct sbx_gate *g, int fd, const struct in6_addr *a, uint16_t port)
+{
+    struct linger now = { 1, 0 };
+    char host[INET6_ADDRSTRLEN];
+    struct sbx_record r = { .door = "transparent", .proxy = "network", .protocol = "tcp",
+                            .host = host, .port = port, .decision = "deny",
+                            .reason = is_door(a) ? "no-such-door" : "transparent-not-offered" };
+
+    if (IN6_IS_ADDR_V4MAPPED(a))
+        inet_ntop(AF_INET, &a->s6_addr[12], host, sizeof(host));
+    else
+        inet_ntop(AF_INET6, a, host, sizeof(host));
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(fd);
+    sbx_log(&g->log, &r);
+}
+
+static void take(struct sbx_doors *d, int fd)
+{
+    struct sockaddr_storage ss;
+    socklen_t len = sizeof(ss);
+    struct in6_addr a;
+    uint16_t port;
+
+    if (getsockname(fd, (struct sockaddr *)&ss, &len)) {
+        close(fd);
+        return;
+    }
+    destination(&ss, &a, &port);
+    if (is_door(&a) && port == PROXY_PORT)
+        sbx_conn_accept(d->gate, fd);
+    else if (is_door(&a) && port == DNS_PORT)
+        sbx_dns_accept(d->dns, fd);
+    else
+        refuse(d->gate, fd, &a, port);
+}
+
+static void watch_listeners(struct sbx_doors *d, uint32_t events)
+{
+    for (unsigned i = 0; i < d->n; i++) {
+        struct epoll_event ev = { .events = events, .data.ptr = &d->listeners[i].source };
+
+        epoll_ctl(d->gate->loop.epfd, EPOLL_CTL_MOD, d->listeners[i].source.fd, &ev);
+    }
+}
+
+static void on_paused(struct sbx_timer *t)
+{
+    watch_listeners(sbx_container_of(t, struct sbx_doors, paused), EPOLLIN);
+}
+
+static void on_listener(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_doors *d = sbx_container_of(s, struct listener, source)->doors;
+
+    (void)events;
+    for (unsigned i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0) {
+            take(d, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            sbx_conn_shed(d->gate);
+            watch_listeners(d, 0);
+            sbx_loop_arm(&d->gate->loop, &d->paused, 100);
+        }
+        if (errno != ECONNABORTED && errno != EINTR)
+            return;
+    }
+}
+
+/* Keep the descriptors of an answer `ok tcp4 tcp6 udp4`: its words name them in order. */
+static enum sbx_code keep_doors(struct sbx_doors *d, char *text, const int *fds, unsigned nfds,
+                                int *ret_udp, struct sbx_err *err)
+{
+    char *save = NULL, *word = strtok_r(text, " \n", &save);
+    unsigned i = 0;
+
+    if (!word || strcmp(word, "ok") != 0)
+        return sbx_err_set(err, SBX_FAILED, "helper refuses the doors: %.200s", word ? word : "");
+    while ((word = strtok_r(NULL, " \n", &save))) {
+        if (i == nfds)
+            return sbx_err_set(err, SBX_SYNTAX, "helper sent %u doors and names more", nfds);
+        if (strncmp(word, "tcp", 3) == 0 && d->n < DOORS_MAX)
+            d->listeners[d->n++] = (struct listener){ { fds[i++], on_listener }, d };
+        else if (strncmp(word, "udp", 3) == 0 && *ret_udp < 0)
+            *ret_udp = fds[i++];
+        else
+            return sbx_err_set(err, SBX_SYNTAX, "helper sent a door \"%.32s\"", word);
+    }
+    if (i != nfds || !d->n)
+        return sbx_err_set(err, SBX_SYNTAX, "helper sent %u doors and names %u", nfds, i);
+    return SBX_OK;
+}
+
+static ssize_t receive(int fd, char *text, size_t size, int *fds, unsigned *nfds)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(DOORS_MAX * sizeof(int))];
+    } control;
+    struct iovec iov = { text, size - 1 };
+    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+                          .msg_controllen = sizeof(control.buf) };
+    ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+
+    *nfds = 0;
+    if (n < 0)
+        return n;
+    text[n] = '\0';
+    for (struct cmsghdr *m = CMSG_FIRSTHDR(&msg); m; m = CMSG_NXTHDR(&msg, m)) {
+        if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS)
+            continue;
+        *nfds = (unsigned)((m->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(fds, CMSG_DATA(m), *nfds * sizeof(int));
+    }
+    return n;
+}
+
+static enum sbx_code ask_helper(struct sbx_doors *d, int netns_fd, int *ret_udp,
+                                struct sbx_err *err)
+{
+    struct pollfd p = { netns_fd, POLLIN, 0 };
+    char text[256];
+    int fds[DOORS_MAX];
+    unsigned nfds;
+
+    if (send(netns_fd, "doors", 5, MSG_NOSIGNAL) != 5)
+        return sbx_err_errno(err, "ask the helper for the doors");
+    if (poll(&p, 1, HELPER_MS) != 1)
+        return sbx_err_set(err, SBX_TIMEOUT, "the helper does not answer");
+    if (receive(netns_fd, text, sizeof(text), fds, &nfds) <= 0)
+        return sbx_err_set(err, SBX_UNAVAILABLE, "the helper closed the connection");
+    return keep_doors(d, text, fds, nfds, ret_udp, err);
+}
+
+static enum sbx_code add_sources(struct sbx_gate *g, struct sbx_doors *d, struct sbx_err *err)
+{
+    if (sbx_loop_add(&g->loop, &d->helper, EPOLLIN | EPOLLRDHUP))
+        return sbx_err_errno(err, "watch the helper");
+    if (d->container.fd >= 0 && sbx_loop_add(&g->loop, &d->container, EPOLLIN))
+        return sbx_err_errno(err, "watch the container");
+    for (unsigned i = 0; i < d->n; i++) {
+        int fd = d->listeners[i].source.fd;
+
+        if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
+            sbx_loop_add(&g->loop, &d->listeners[i].source, EPOLLIN))
+            return sbx_err_errno(err, "door %u", i);
+    }
+    return SBX_OK;
+}
+
+enum sbx_code sbx_doors_open(struct sbx_gate *g, int netns_fd, int pidfd, struct sbx_err *err)
+{
+    struct sbx_doors *d = calloc(1, sizeof(*d));
+    int udp = -1;
+    enum sbx_code rc;
+
+    if (!d)
+        return sbx_err_set(err, SBX_NO_MEMORY, "doors: out of memory");
+    d->gate = g;
+    d->helper = (struct sbx_source){ netns_fd, on_helper };
+    d->container = (struct sbx_source){ pidfd, on_container };
+    d->paused.on = on_paused;
+    g->doors = d; /* sbx_doors_close() cleans up whatever there is */
+    rc = ask_helper(d, netns_fd, &udp, err);
+    if (rc)
+        return rc;
+    rc = sbx_dns_open(g, udp, &d->dns, err);
+    return rc ? rc : add_sources(g, d, err);
+}
+
+void sbx_doors_close(struct sbx_gate *g)
+{
+    struct sbx_doors *d = g->doors;
+
+    if (!d)
+        return;
+    for (unsigned i = 0; i < d->n; i++)
+        sbx_loop_close(&g->loop, &d->listeners[i].source);
+    sbx_dns_close(d->dns);
+    sbx_loop_close(&g->loop, &d->container);
+    sbx_loop_close(&g->loop, &d->helper);
+    sbx_loop_disarm(&g->loop, &d->paused);
+    free(d);
+    g->doors = NULL;
+}

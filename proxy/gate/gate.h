@@ -1,0 +1,173 @@
+/**
+ * @file
+ * What the files of the gate share: the gate, a connection of the proxy door, and the steps a
+ * connection goes through:
+ *
+ *     conn.c    HEAD       bytes of a request head come in
+ *     judge.c              by name and port; RESOLVING (resolve.c); by address
+ *     dial.c    DIALING    the addresses in turn
+ *     tunnel.c  TUNNEL     CONNECT: bytes both ways
+ *     forward.c FORWARD    absolute-form: one request and its reply, then HEAD again
+ *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end
+ */
+#ifndef SBX_GATE_H
+#define SBX_GATE_H
+
+#include "body.h"
+#include "config.h"
+#include "log.h"
+#include "loop.h"
+#include "relay.h"
+#include "resolve.h"
+#include "target.h"
+
+struct sbx_dest {
+    struct sbx_dest *next;
+    unsigned count;
+    uint16_t port;
+    char host[SBX_HOST_MAX + 3];
+};
+
+#define SBX_GATE_DEST_BUCKETS 1024 /* of the counters a destination; a few entries each at worst */
+
+struct sbx_gate {
+    struct sbx_loop loop;
+    struct sbx_config *config;
+    struct sbx_watch watch;
+    struct sbx_source notify;    /**< inotify of the configuration's directory, or fd -1 */
+    struct sbx_timer poll;       /**< instead of it */
+    struct sbx_log log;
+    struct sbx_resolver *resolver;
+    struct sbx_pool pool;
+    struct sbx_list pending;     /**< connections without a server, the oldest first */
+    struct sbx_list active;      /**< connected ones */
+    struct sbx_list dead;        /**< closed, freed at the end of the round */
+    unsigned nconns, nactive, conns_max;
+    struct sbx_dest *dests[SBX_GATE_DEST_BUCKETS];
+    struct sbx_doors *doors;
+    struct sbx_control *control;
+    int ended_fd;
+    const char *end_reason;      /**< static; set when the loop shall stop */
+};
+
+enum sbx_conn_state {
+    SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
+    SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD,
+};
+
+/** The request that a connection works on; owned by it and cleared for the next one. */
+struct sbx_asked {
+    bool connect, to_head, bodyless, keep; /**< keep: the client connection may go on afterwards */
+    unsigned minor;
+    char method[SBX_GATE_METHOD_MAX + 1];
+    struct sbx_host host;
+    uint16_t port;
+    struct sbx_config *config;   /**< a reference: the configuration of the verdict */
+    struct sbx_verdict verdict;  /**< by name; its rule lives as long as `config` */
+    struct sbx_addresses addresses; /**< judged good */
+    size_t next_address;
+    uint64_t dial_ends;          /**< loop time */
+    struct sbx_dest *dest;
+    bool logged;                 /**< exactly one record a request */
+};
+
+/** The server behind a forwarded request, kept for the next one to the same target. */
+struct sbx_kept {
+    struct sbx_host host;
+    uint16_t port;
+    struct in6_addr address;
+    uint64_t generation;
+    bool usable;
+};
+
+struct sbx_conn {
+    struct sbx_gate *gate;
+    struct sbx_list node;
+    enum sbx_conn_state state;
+    struct sbx_side client, server;
+    struct sbx_pipe up, down;    /**< client to server, server to client */
+    struct sbx_timer timer;
+    struct sbx_turn turn;
+    struct sbx_waiter waiter;
+    uint64_t active_at;          /**< loop time of the last byte of a tunnel or body */
+    struct sbx_buf in;           /**< from the client, not used yet */
+    struct sbx_scan scan;
+    struct sbx_asked asked;
+    struct sbx_kept kept;
+    struct in6_addr address;     /**< dialled */
+    struct sbx_buf out_head;     /**< of the forwarded request; kept until the reply begins */
+    struct sbx_body up_body, down_body;
+    struct sbx_buf reply;        /**< from the server, not used yet */
+    struct sbx_scan reply_scan;
+    unsigned interim;            /**< 1xx replies so far */
+    bool served;                 /**< not its first request */
+    bool reused, reply_begun, reply_done, chunk_reply, client_close;
+    uint64_t lingered;           /**< bytes dropped behind an answer */
+};
+
+/* conn.c */
+void sbx_conn_accept(struct sbx_gate *g, int fd); /**< takes the descriptor */
+void sbx_conn_close(struct sbx_conn *c, bool reset);
+void sbx_conn_next(struct sbx_conn *c); /**< done with a request: the next head */
+void sbx_conn_arm(struct sbx_conn *c, uint64_t ms);
+void sbx_conn_run(struct sbx_conn *c); /**< go on in the present state */
+void sbx_conn_shed(struct sbx_gate *g); /**< close the oldest connection without a server */
+void sbx_gate_free_dead(struct sbx_gate *g);
+/** Read into c->in, at most `max` bytes held. >0 bytes, 0 end, -1 nothing now, -2 failed. */
+ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);
+
+/* judge.c */
+void sbx_judge_start(struct sbx_conn *c);
+/** Is the open or pending connection still right under the present configuration? */
+bool sbx_judge_again(struct sbx_conn *c);
+void sbx_asked_clear(struct sbx_conn *c);
+void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
+
+/* dial.c */
+void sbx_dial_start(struct sbx_conn *c);
+void sbx_dial_event(struct sbx_conn *c, uint32_t events);
+void sbx_dial_timeout(struct sbx_conn *c);
+
+/* tunnel.c, forward.c */
+void sbx_tunnel_start(struct sbx_conn *c);
+void sbx_tunnel_run(struct sbx_conn *c);
+void sbx_forward_start(struct sbx_conn *c);
+void sbx_forward_run(struct sbx_conn *c);
+void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */
+
+/* answer.c */
+/** Refuse the request with a reply of the gate; logs it. `reason` and `rule` as the log has them. */
+void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f);
+void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v);
+void sbx_answer_error(struct sbx_conn *c, unsigned status, const char *reason, const char *text);
+void sbx_answer_run(struct sbx_conn *c);
+void sbx_linger_run(struct sbx_conn *c);
+
+/* reload.c */
+/** Take a new gate.json if there is one. SBX_OK also when nothing changed. */
+SBX_MUST_USE enum sbx_code sbx_gate_reload(struct sbx_gate *g, struct sbx_err *err);
+/** The same before a decision: what fails is reported once to the ended descriptor. */
+void sbx_gate_refresh(struct sbx_gate *g);
+SBX_MUST_USE enum sbx_code sbx_gate_watch(struct sbx_gate *g, struct sbx_err *err);
+
+/* dest.c */
+/** Count a connection to host:port; NULL: no memory. */
+struct sbx_dest *sbx_dest_take(struct sbx_gate *g, const char *host, uint16_t port);
+void sbx_dest_give(struct sbx_gate *g, struct sbx_dest *d);
+
+/* doors.c */
+struct sbx_doors;
+SBX_MUST_USE enum sbx_code sbx_doors_open(struct sbx_gate *g, int netns_fd, int pidfd,
+                                          struct sbx_err *err);
+void sbx_doors_close(struct sbx_gate *g);
+
+/* control.c */
+struct sbx_control;
+SBX_MUST_USE enum sbx_code sbx_control_open(struct sbx_gate *g, int fd, struct sbx_err *err);
+void sbx_control_close(struct sbx_gate *g);
+
+/* confine.c */
+/** Landlock, seccomp, no dump, no core. A kernel without Landlock goes without it. */
+SBX_MUST_USE enum sbx_code sbx_confine(int config_dir_fd, struct sbx_err *err);
+
+#endif

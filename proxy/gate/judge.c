@@ -1,0 +1,168 @@
+/* The verdict on a request: by name and port, then by each address. See gate.h. */
+#include <string.h>
+
+#include "gate.h"
+
+void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
+{
+    struct sbx_asked *a = &c->asked;
+    const struct sbx_rule *rule = a->verdict.rule;
+    bool dialled = strcmp(decision, "allow") == 0;
+    struct sbx_record r = {
+        .door = "proxy",
+        .proxy = a->connect ? "forward-bypass" : "forward",
+        .protocol = a->connect ? "connect" : "http",
+        .method = *a->method ? a->method : NULL,
+        .host = *a->host.text ? a->host.text : NULL,
+        .port = a->port,
+        .address = dialled ? &c->address : NULL,
+        .decision = decision,
+        .rule = rule ? rule->id : NULL,
+        .origin = rule ? rule->origin : NULL,
+        .reason = reason,
+        .status = status,
+    };
+
+    if (a->logged)
+        return;
+    a->logged = true;
+    sbx_log(&c->gate->log, &r);
+}
+
+void sbx_asked_clear(struct sbx_conn *c)
+{
+    if (c->asked.dest)
+        sbx_dest_give(c->gate, c->asked.dest);
+    sbx_config_unref(c->asked.config);
+    memset(&c->asked, 0, sizeof(c->asked));
+}
+
+/* Keep the good addresses of a set (GC B2). None: the verdict on the first is the answer. */
+static void judge_addresses(struct sbx_conn *c, const struct sbx_addresses *all)
+{
+    struct sbx_asked *a = &c->asked;
+    struct sbx_verdict first = { .decision = SBX_DENY, .reason = "no-address" };
+
+    a->addresses.len = 0;
+    for (size_t i = 0; i < all->len; i++) {
+        struct sbx_verdict v = sbx_policy_judge_address(a->config->policy, &all->v[i], a->port);
+
+        if (v.decision == SBX_ALLOW)
+            a->addresses.v[a->addresses.len++] = all->v[i];
+        else if (i == 0)
+            first = v;
+    }
+    if (a->addresses.len)
+        sbx_dial_start(c);
+    else
+        sbx_answer_denied(c, &first);
+}
+
+static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
+                        const struct sbx_addresses *addresses)
+{
+    struct sbx_conn *c = sbx_container_of(w, struct sbx_conn, waiter);
+
+    if (result == SBX_RESOLVED)
+        judge_addresses(c, addresses);
+    else if (result == SBX_RESOLVED_NONE)
+        sbx_answer_error(c, 502, "name-not-found", "the host's resolver knows no such name");
+    else
+        sbx_answer_error(c, 504, "resolve-failed", "the host's resolver failed");
+}
+
+static void resolve(struct sbx_conn *c)
+{
+    const struct sbx_addresses *given = sbx_config_find(c->asked.config, c->asked.host.text);
+
+    if (given) {
+        judge_addresses(c, given);
+        return;
+    }
+    c->state = SBX_CONN_RESOLVING;
+    c->waiter.on = on_resolved;
+    if (sbx_resolve(c->gate->resolver, c->asked.host.text, &c->waiter)) {
+        sbx_answer_error(c, 503, "too-many-lookups", "too many names are being resolved");
+        return;
+    }
+    sbx_conn_arm(c, SBX_GATE_RESOLVE_MS);
+}
+
+static const struct in6_addr host_loopback = { .s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 127,
+                                                            [15] = 1 } };
+
+/* N18: over the cap of one destination the oldest that waits for it goes, else the newcomer. */
+static bool admit(struct sbx_conn *c)
+{
+    struct sbx_gate *g = c->gate;
+    struct sbx_asked *a = &c->asked;
+
+    a->dest = sbx_dest_take(g, a->host.text, a->port);
+    if (!a->dest)
+        return false;
+    if (a->dest->count <= a->config->tunnels_per_host)
+        return true;
+    for (struct sbx_list *n = g->pending.next; n != &g->pending; n = n->next) {
+        struct sbx_conn *other = sbx_container_of(n, struct sbx_conn, node);
+
+        if (other == c || other->asked.dest != a->dest)
+            continue;
+        sbx_log_asked(other, "error", "too-many-tunnels", 0);
+        sbx_conn_close(other, true);
+        return true;
+    }
+    return false;
+}
+
+void sbx_judge_start(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
+    struct sbx_addresses one = { .len = 1 };
+
+    sbx_gate_refresh(c->gate);
+    a->config = sbx_config_ref(c->gate->config);
+    a->verdict = sbx_policy_judge(a->config->policy, &a->host, a->port);
+    if (a->verdict.decision != SBX_ALLOW) {
+        sbx_answer_denied(c, &a->verdict);
+        return;
+    }
+    if (!admit(c)) {
+        sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
+        return;
+    }
+    if (a->verdict.host_resource) { /* N2: the host's own loopback, nothing to resolve or judge */
+        a->addresses.len = 1;
+        a->addresses.v[0] = host_loopback;
+        sbx_dial_start(c);
+    } else if (a->host.kind != SBX_HOST_NAME) {
+        one.v[0] = a->host.address;
+        judge_addresses(c, &one);
+    } else {
+        resolve(c);
+    }
+}
+
+bool sbx_judge_again(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
+    struct sbx_config *now = c->gate->config;
+    struct sbx_verdict v;
+
+    if (a->config == now)
+        return true;
+    v = sbx_policy_judge(now->policy, &a->host, a->port);
+    if (v.decision == SBX_ALLOW && v.host_resource != a->verdict.host_resource)
+        v = (struct sbx_verdict){ .decision = SBX_DENY, .reason = "policy-changed" };
+    if (v.decision == SBX_ALLOW && !v.host_resource) {
+        struct sbx_verdict by_address = sbx_policy_judge_address(now->policy, &c->address,
+                                                                 a->port);
+
+        if (by_address.decision != SBX_ALLOW)
+            v = by_address;
+    }
+    a->verdict = v;
+    sbx_config_ref(now);
+    sbx_config_unref(a->config);
+    a->config = now;
+    return v.decision == SBX_ALLOW;
+}

@@ -1,0 +1,273 @@
+/* The decision log. See log.h. */
+#include "log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bounds.h"
+
+#define MINUTE_MS 60000
+
+/* Length of the valid UTF-8 sequence at p, 0 if it is not one. */
+static size_t utf8_len(const unsigned char *p)
+{
+    size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : (*p & 0xf0) == 0xe0 ? 3
+               : *p >= 0xf0 && *p < 0xf5               ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+        (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    enum sbx_code rc = sbx_buf_add(out, "\"", 1);
+
+    while (*p && !rc) {
+        size_t n = utf8_len(p);
+
+        if (!n)
+            rc = sbx_buf_adds(out, "\\ufffd");
+        else if (*p == '"' || *p == '\\')
+            rc = sbx_buf_addf(out, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f)
+            rc = sbx_buf_addf(out, "\\u%04x", *p);
+        else if (*p == 0xc2 && p[1] < 0xa0) /* C1 controls steer terminals too */
+            rc = sbx_buf_addf(out, "\\u%04x", p[1]);
+        else
+            rc = sbx_buf_add(out, p, n);
+        p += n ? n : 1;
+    }
+    return rc ? rc : sbx_buf_add(out, "\"", 1);
+}
+
+static enum sbx_code add_text(struct sbx_buf *out, const char *key, const char *value)
+{
+    enum sbx_code rc = sbx_buf_addf(out, ",\"%s\":", key);
+
+    if (rc)
+        return rc;
+    return value ? sbx_log_escape(out, value) : sbx_buf_adds(out, "null");
+}
+
+static void address_text(const struct in6_addr *a, char *ret, socklen_t size)
+{
+    if (IN6_IS_ADDR_V4MAPPED(a))
+        inet_ntop(AF_INET, &a->s6_addr[12], ret, size);
+    else
+        inet_ntop(AF_INET6, a, ret, size);
+}
+
+static enum sbx_code add_time(struct sbx_buf *out)
+{
+    struct timespec now;
+    struct tm tm;
+    char text[32];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    return sbx_buf_addf(out, "{\"time\":\"%s.%03dZ\"", text, (int)(now.tv_nsec / 1000000));
+}
+
+static enum sbx_code compose(const struct sbx_log *l, const struct sbx_record *r,
+                             struct sbx_buf *out)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+
+    if (r->address)
+        address_text(r->address, address, sizeof(address));
+    if (add_time(out) || add_text(out, "sandbox", l->sandbox) || add_text(out, "door", r->door) ||
+        add_text(out, "proxy", r->proxy) || add_text(out, "protocol", r->protocol) ||
+        add_text(out, "method", r->method) || add_text(out, "host", r->host) ||
+        (r->port ? sbx_buf_addf(out, ",\"port\":%u", r->port) : sbx_buf_adds(out, ",\"port\":null")) ||
+        add_text(out, "address", r->address ? address : NULL) ||
+        add_text(out, "decision", r->decision) || add_text(out, "rule", r->rule) ||
+        add_text(out, "origin", r->origin) || add_text(out, "reason", r->reason) ||
+        (r->status ? sbx_buf_addf(out, ",\"status\":%u", r->status)
+                   : sbx_buf_adds(out, ",\"status\":null")))
+        return SBX_LIMIT;
+    return sbx_buf_addf(out, ",\"count\":%llu}\n", (unsigned long long)(r->count ? r->count : 1));
+}
+
+/* The cap leaves room for one last record that says so. */
+static bool make_room(struct sbx_log *l, struct sbx_buf *line)
+{
+    struct sbx_record last = { .door = "proxy", .proxy = "network", .protocol = "tcp",
+                               .decision = "error", .reason = "log-full" };
+
+    if (l->full)
+        return false;
+    if (l->offset + line->len <= SBX_GATE_LOG_MAX - SBX_GATE_RECORD_MAX)
+        return true;
+    l->full = true;
+    sbx_buf_clear(line);
+    return compose(l, &last, line) == SBX_OK;
+}
+
+static void write_record(struct sbx_log *l, const struct sbx_record *r)
+{
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_GATE_RECORD_MAX);
+    ssize_t n;
+
+    if (compose(l, r, &line) || !make_room(l, &line)) {
+        l->lost++;
+        return;
+    }
+    do
+        n = write(l->fd, line.ptr, line.len);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        l->offset += (uint64_t)n;
+    if (n != (ssize_t)line.len)
+        l->lost++;
+}
+
+static void write_denial(struct sbx_log *l, const struct sbx_denial *d)
+{
+    struct sbx_record r = { .door = d->door, .proxy = d->proxy, .protocol = d->protocol,
+                            .host = *d->host ? d->host : NULL, .port = d->port,
+                            .decision = d->decision, .reason = d->reason, .count = d->held };
+
+    write_record(l, &r);
+}
+
+static void end_minute(struct sbx_log *l)
+{
+    struct sbx_record rest = { .door = "proxy", .proxy = "network", .protocol = "tcp",
+                               .decision = "deny", .reason = "many-denials" };
+
+    for (size_t i = 0; i < l->ndenials; i++)
+        if (l->denials[i].held)
+            write_denial(l, &l->denials[i]);
+    rest.count = l->overflow;
+    if (l->overflow)
+        write_record(l, &rest);
+    l->ndenials = 0;
+    l->overflow = 0;
+}
+
+static void on_minute(struct sbx_timer *t)
+{
+    end_minute(sbx_container_of(t, struct sbx_log, minute));
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+    size_t n = from ? strnlen(from, size - 1) : 0;
+
+    if (n)
+        memcpy(to, from, n);
+    to[n] = '\0';
+}
+
+static struct sbx_denial *find_denial(struct sbx_log *l, const struct sbx_record *r)
+{
+    struct sbx_denial *d;
+    char host[SBX_HOST_MAX + 3];
+
+    copy(host, sizeof(host), r->host);
+    for (size_t i = 0; i < l->ndenials; i++) {
+        d = &l->denials[i];
+        if (d->port == r->port && strcmp(d->host, host) == 0 && strcmp(d->reason, r->reason) == 0)
+            return d;
+    }
+    if (l->ndenials == SBX_GATE_DENIAL_KEYS)
+        return NULL;
+    if (!l->minute.index)
+        sbx_loop_arm(l->loop, &l->minute, MINUTE_MS);
+    d = &l->denials[l->ndenials++];
+    memset(d, 0, sizeof(*d));
+    copy(d->host, sizeof(d->host), host);
+    copy(d->reason, sizeof(d->reason), r->reason);
+    copy(d->door, sizeof(d->door), r->door);
+    copy(d->proxy, sizeof(d->proxy), r->proxy);
+    copy(d->protocol, sizeof(d->protocol), r->protocol);
+    copy(d->decision, sizeof(d->decision), r->decision);
+    d->port = r->port;
+    return d;
+}
+
+static void remember(struct sbx_log *l, const struct sbx_record *r)
+{
+    struct sbx_blocked *b;
+    char host[SBX_HOST_MAX + 3];
+
+    copy(host, sizeof(host), r->host);
+    for (size_t i = 0; i < l->nblocked; i++) {
+        b = &l->blocked[i];
+        if (b->port == r->port && strcmp(b->host, host) == 0 && strcmp(b->reason, r->reason) == 0) {
+            b->offset = l->offset;
+            b->count++;
+            return;
+        }
+    }
+    b = &l->blocked[l->next_blocked];
+    l->next_blocked = (l->next_blocked + 1) % SBX_GATE_BLOCKED;
+    if (l->nblocked < SBX_GATE_BLOCKED)
+        l->nblocked++;
+    copy(b->host, sizeof(b->host), host);
+    copy(b->reason, sizeof(b->reason), r->reason);
+    b->port = r->port;
+    b->offset = l->offset;
+    b->count = 1;
+}
+
+void sbx_log(struct sbx_log *l, const struct sbx_record *r)
+{
+    struct sbx_denial *d;
+
+    if (strcmp(r->decision, "allow") == 0) {
+        write_record(l, r);
+        return;
+    }
+    if (strcmp(r->decision, "deny") == 0)
+        remember(l, r);
+    d = find_denial(l, r);
+    if (!d) {
+        l->overflow++;
+    } else if (++d->seen > SBX_GATE_DENIALS) {
+        d->held++;
+    } else {
+        write_record(l, r);
+    }
+}
+
+enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop, struct sbx_err *err)
+{
+    struct stat st;
+
+    memset(l, 0, sizeof(*l));
+    l->fd = fd;
+    l->loop = loop;
+    l->minute.on = on_minute;
+    if (fstat(fd, &st))
+        return sbx_err_errno(err, "log");
+    l->offset = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    l->denials = calloc(SBX_GATE_DENIAL_KEYS, sizeof(*l->denials));
+    l->blocked = calloc(SBX_GATE_BLOCKED, sizeof(*l->blocked));
+    if (!l->denials || !l->blocked)
+        return sbx_err_set(err, SBX_NO_MEMORY, "log: out of memory");
+    return SBX_OK;
+}
+
+void sbx_log_release(struct sbx_log *l)
+{
+    if (l->denials)
+        end_minute(l);
+    sbx_loop_disarm(l->loop, &l->minute);
+    free(l->denials);
+    free(l->blocked);
+    l->denials = NULL;
+    l->blocked = NULL;
+}

@@ -1,0 +1,68 @@
+/**
+ * @file
+ * The decision log (docs/gate-config.md, "Log records"): one JSON line and one write(2) a record.
+ * Equal denials past a budget are counted; the file has a hard cap.
+ */
+#ifndef SBX_GATE_LOG_H
+#define SBX_GATE_LOG_H
+
+#include <netinet/in.h>
+
+#include "loop.h"
+#include "sbx/buf.h"
+#include "sbx/policy.h"
+
+struct sbx_record {
+    const char *door;     /**< "proxy", "transparent", "dns" */
+    const char *proxy;    /**< "forward", "forward-bypass", "transparent", "network" */
+    const char *protocol; /**< "http", "connect", "tcp", "dns" */
+    const char *method;   /**< NULL: none */
+    const char *host;     /**< NULL: not known; any bytes, escaped on the way out */
+    uint16_t port;
+    const struct in6_addr *address; /**< NULL: none dialled */
+    const char *decision;           /**< "allow", "deny", "error" */
+    const char *rule, *origin;      /**< NULL: none */
+    const char *reason;             /**< stable */
+    unsigned status;                /**< 0: none */
+    uint64_t count;                 /**< 0 is written as 1 */
+};
+
+/** A denied target, for the control operation `blocked`. */
+struct sbx_blocked {
+    uint64_t offset; /**< of the log when it was denied last */
+    char host[SBX_HOST_MAX + 3];
+    uint16_t port;
+    char reason[48];
+    uint64_t count;
+};
+
+struct sbx_denial {
+    char host[SBX_HOST_MAX + 3];
+    char reason[48], door[12], proxy[16], protocol[12], decision[8];
+    uint16_t port;
+    uint64_t seen, held; /**< in this minute; those held back from the file */
+};
+
+struct sbx_log {
+    int fd;
+    struct sbx_loop *loop;
+    const char *sandbox;   /**< borrowed; set whenever the configuration changes */
+    uint64_t offset;       /**< bytes in the file */
+    bool full;
+    uint64_t lost;         /**< records that could not be written */
+    struct sbx_timer minute;
+    struct sbx_denial *denials; /**< SBX_GATE_DENIAL_KEYS */
+    size_t ndenials;
+    uint64_t overflow;          /**< denials of this minute beyond the keys */
+    struct sbx_blocked *blocked; /**< a ring of SBX_GATE_BLOCKED */
+    size_t nblocked, next_blocked;
+};
+
+SBX_MUST_USE enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop,
+                                        struct sbx_err *err);
+void sbx_log_release(struct sbx_log *l); /**< Writes what was counted. */
+void sbx_log(struct sbx_log *l, const struct sbx_record *r);
+/** Append text as a JSON string, quotes included; bytes that are not UTF-8 become \ufffd. */
+SBX_MUST_USE enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text);
+
+#endif

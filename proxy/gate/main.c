@@ -1,0 +1,244 @@
+/* sbx-gate: the program. docs/gate-config.md, 4. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "gate.h"
+
+#define SPARE_FDS 128 /* everything but connections: log, doors, control, files of a lookup */
+#define AGENT_UID 1000 /* of the sandbox: quotas and signals are per uid */
+
+struct options {
+    int config_dir, log, netns, control, status, ended, pidfd;
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+    bool optional;
+} option_table[] = {
+    { "config-dir-fd", offsetof(struct options, config_dir), false },
+    { "log-fd", offsetof(struct options, log), false },
+    { "netns-fd", offsetof(struct options, netns), false },
+    { "control-fd", offsetof(struct options, control), false },
+    { "status-fd", offsetof(struct options, status), false },
+    { "ended-fd", offsetof(struct options, ended), false },
+    { "pidfd", offsetof(struct options, pidfd), true },
+};
+
+#define NOPTIONS SBX_ARRAY_LEN(option_table)
+
+static int usage(const char *problem)
+{
+    fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --netns-fd N "
+                    "--control-fd N --status-fd N --ended-fd N [--pidfd N]\n"
+                    "The gate of one sandbox; started by sbx with open descriptors.\n", problem);
+    return 2;
+}
+
+static int *slot(struct options *o, size_t i)
+{
+    return (int *)(void *)((char *)o + option_table[i].offset);
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    struct option longs[NOPTIONS + 1] = { 0 };
+    int which, c;
+
+    for (size_t i = 0; i < NOPTIONS; i++) {
+        longs[i] = (struct option){ option_table[i].name, required_argument, NULL, 1 };
+        *slot(o, i) = -1;
+    }
+    while ((c = getopt_long(argc, argv, "", longs, &which)) != -1) {
+        char *end;
+        long fd;
+
+        if (c != 1)
+            return usage("unknown option");
+        fd = strtol(optarg, &end, 10);
+        if (!*optarg || *end || fd < 3 || fd > 1000000 || fcntl((int)fd, F_GETFD) < 0)
+            return usage("not an open descriptor from 3 up");
+        *slot(o, (size_t)which) = (int)fd;
+    }
+    if (optind != argc)
+        return usage("no arguments are taken");
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (*slot(o, i) < 0 && !option_table[i].optional)
+            return usage("an option is missing");
+    return 0;
+}
+
+static bool is_wanted(struct options *o, int fd)
+{
+    for (size_t i = 0; i < NOPTIONS; i++)
+        if (*slot(o, i) == fd)
+            return true;
+    return false;
+}
+
+/* No other descriptor stays open (a lock lives in its descriptor), and 0 to 2 are taken, so that a
+ * socket never becomes one of them. */
+static enum sbx_code tidy_descriptors(struct options *o, struct sbx_err *err)
+{
+    int from = 3, null = open("/dev/null", O_RDWR);
+
+    while (null >= 0 && null < 2)
+        null = dup(null);
+    for (int wanted = 3; wanted <= 1000000; wanted++) {
+        bool more = false;
+
+        if (!is_wanted(o, wanted)) {
+            for (size_t i = 0; i < NOPTIONS; i++)
+                more = more || *slot(o, i) > wanted;
+            if (more)
+                continue;
+        } else {
+            fcntl(wanted, F_SETFD, FD_CLOEXEC);
+        }
+        if (wanted > from && syscall(SYS_close_range, from, wanted - 1, 0) && errno != ENOSYS)
+            return sbx_err_errno(err, "close_range");
+        from = wanted + is_wanted(o, wanted);
+        if (!is_wanted(o, wanted))
+            break;
+    }
+    if (syscall(SYS_close_range, from, ~0U, 0) && errno != ENOSYS)
+        return sbx_err_errno(err, "close_range");
+    return SBX_OK;
+}
+
+static enum sbx_code check_user(struct sbx_err *err)
+{
+    uid_t ids[3];
+
+    if (getresuid(&ids[0], &ids[1], &ids[2]))
+        return sbx_err_errno(err, "user");
+    for (size_t i = 0; i < SBX_ARRAY_LEN(ids); i++)
+        if (ids[i] == 0 || ids[i] == AGENT_UID)
+            return sbx_err_set(err, SBX_USAGE, "must not run as uid %u: root could write any file, "
+                               "and %u is the sandbox's own user", ids[i], AGENT_UID);
+    return SBX_OK;
+}
+
+/* Two descriptors a tunnel; where the system gives fewer, there are fewer tunnels. */
+static void size_gate(struct sbx_gate *g)
+{
+    struct rlimit files;
+
+    g->conns_max = SBX_GATE_TUNNELS;
+    if (getrlimit(RLIMIT_NOFILE, &files))
+        return;
+    files.rlim_cur = files.rlim_max;
+    if (files.rlim_cur > 2 * SBX_GATE_TUNNELS + SPARE_FDS)
+        files.rlim_cur = 2 * SBX_GATE_TUNNELS + SPARE_FDS;
+    if (!setrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 2 * SBX_GATE_TUNNELS + SPARE_FDS)
+        g->conns_max = files.rlim_cur > SPARE_FDS + 2 ? (unsigned)(files.rlim_cur - SPARE_FDS) / 2
+                                                      : 1;
+}
+
+static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_loop_init(&g->loop, err);
+
+    sbx_list_init(&g->pending);
+    sbx_list_init(&g->active);
+    sbx_list_init(&g->dead);
+    g->notify.fd = -1;
+    g->watch.dirfd = o->config_dir;
+    g->ended_fd = o->ended;
+    size_gate(g);
+    if (!rc)
+        rc = sbx_pool_init(&g->pool, err);
+    if (!rc)
+        rc = sbx_log_init(&g->log, o->log, &g->loop, err);
+    if (!rc)
+        rc = sbx_resolver_new(&g->loop, &g->resolver, err);
+    if (!rc)
+        rc = sbx_gate_reload(g, err); /* GC G1: rules first, doors later */
+    if (!rc)
+        rc = sbx_gate_watch(g, err);
+    if (!rc)
+        rc = sbx_confine(o->config_dir, err);
+    if (!rc)
+        rc = sbx_control_open(g, o->control, err);
+    return rc ? rc : sbx_doors_open(g, o->netns, o->pidfd, err);
+}
+
+static void close_gate(struct sbx_gate *g)
+{
+    struct sbx_list *lists[] = { &g->pending, &g->active };
+
+    sbx_doors_close(g);
+    sbx_control_close(g);
+    for (size_t i = 0; i < SBX_ARRAY_LEN(lists); i++)
+        while (lists[i]->next && !sbx_list_empty(lists[i]))
+            sbx_conn_close(sbx_container_of(lists[i]->next, struct sbx_conn, node), true);
+    sbx_gate_free_dead(g);
+    sbx_resolver_free(g->resolver);
+    sbx_log_release(&g->log);
+    sbx_loop_close(&g->loop, &g->notify);
+    sbx_pool_release(&g->pool);
+    sbx_config_unref(g->config);
+    sbx_loop_release(&g->loop);
+}
+
+static volatile sig_atomic_t terminated;
+
+static void on_term(int sig)
+{
+    (void)sig;
+    terminated = 1;
+}
+
+static void serve(struct sbx_gate *g)
+{
+    while (!g->loop.stop && !terminated) {
+        sbx_loop_round(&g->loop);
+        sbx_gate_free_dead(g);
+    }
+    if (!g->end_reason)
+        g->end_reason = "terminated";
+}
+
+static int run(struct sbx_gate *g, struct options *o)
+{
+    struct sbx_err err = SBX_ERR_INIT;
+    enum sbx_code rc = check_user(&err);
+
+    if (!rc)
+        rc = tidy_descriptors(o, &err);
+    if (!rc)
+        rc = open_gate(g, o, &err);
+    if (rc) {
+        dprintf(o->status, "error %s\n", err.text);
+        return 1;
+    }
+    dprintf(o->status, "ok\n");
+    close(o->status);
+    serve(g);
+    close_gate(g);
+    dprintf(o->ended, "gate: %s\n", g->end_reason);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct sbx_gate gate;
+    struct sigaction term = { .sa_handler = on_term }, ignore = { .sa_handler = SIG_IGN };
+    struct options o;
+    int rc = parse_options(argc, argv, &o);
+
+    if (rc)
+        return rc;
+    sigaction(SIGTERM, &term, NULL);
+    sigaction(SIGINT, &term, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGHUP, &ignore, NULL);
+    return run(&gate, &o);
+}

@@ -1,0 +1,95 @@
+/* Targets of proxy requests. See target.h. */
+#include "target.h"
+
+#include <string.h>
+#include <strings.h>
+
+static int fault(struct sbx_fault *f, unsigned status, const char *reason)
+{
+    f->status = status;
+    f->reason = reason;
+    return -1;
+}
+
+static int read_connect(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
+{
+    if (sbx_target_parse(h->target.ptr, h->target.len, 0, &t->host, &t->port, NULL))
+        return fault(f, 400, "bad-target");
+    if (!t->port)
+        return fault(f, 400, "port-missing");
+    return 0;
+}
+
+/* Is there a scheme in front? Its length without the colon, else 0. */
+static size_t scheme_len(struct sbx_slice s)
+{
+    const char *colon = memchr(s.ptr, ':', s.len);
+    size_t len = colon ? (size_t)(colon - s.ptr) : 0;
+
+    if (!len || s.len - len < 3 || memcmp(colon, "://", 3) != 0)
+        return 0;
+    for (size_t i = 0; i < len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.", s.ptr[i]))
+            return 0;
+    return len;
+}
+
+static int read_absolute(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
+{
+    struct sbx_slice rest = h->target;
+    size_t scheme = scheme_len(rest), n = 0;
+
+    if (!scheme)
+        return fault(f, 400, rest.ptr[0] == '/' && (rest.len < 2 || rest.ptr[1] != '/')
+                                 ? "origin-form" : "bad-target");
+    if (scheme != 4 || strncasecmp(rest.ptr, "http", 4) != 0)
+        return fault(f, 501, "scheme");
+    if (memchr(rest.ptr, '#', rest.len))
+        return fault(f, 400, "bad-target");
+    rest.ptr += 7;
+    rest.len -= 7;
+    while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
+        n++;
+    t->authority = (struct sbx_slice){ rest.ptr, n };
+    t->path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
+    if (!n || memchr(rest.ptr, '@', n))
+        return fault(f, 400, "bad-target");
+    if (sbx_target_parse(rest.ptr, n, 80, &t->host, &t->port, NULL))
+        return fault(f, 400, "bad-target");
+    return 0;
+}
+
+/* One well-formed Host. HTTP/1.1 needs it but for CONNECT, whose target says it all: Python and
+ * netcat send none there. */
+static int check_host(const struct sbx_head *h, const struct sbx_target *t, struct sbx_fault *f)
+{
+    struct sbx_host host;
+    uint16_t port;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < h->nfields; i++) {
+        struct sbx_slice v = h->fields[i].value;
+
+        if (h->fields[i].id != SBX_FIELD_HOST)
+            continue;
+        if (n++ || !v.len || sbx_target_parse(v.ptr, v.len, 1, &host, &port, NULL))
+            return fault(f, 400, "bad-host-field");
+    }
+    if (!n && !t->connect && h->minor == 1)
+        return fault(f, 400, "bad-host-field");
+    return 0;
+}
+
+int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx_fault *f)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->connect = sbx_slice_is(h->method, "CONNECT");
+    if (sbx_slice_is_nocase(h->method, "TRACE") || sbx_slice_is_nocase(h->method, "TRACK")) {
+        if (read_absolute(h, ret, f)) /* for the log only */
+            ret->host.text[0] = '\0';
+        return fault(f, 405, "method");
+    }
+    if (ret->connect ? read_connect(h, ret, f) : read_absolute(h, ret, f))
+        return -1;
+    return check_host(h, ret, f);
+}

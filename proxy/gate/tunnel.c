@@ -1,0 +1,84 @@
+/* CONNECT tunnels: bytes both ways, half-close kept, nothing lost. See gate.h. */
+#include <string.h>
+
+#include "gate.h"
+
+static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+void sbx_tunnel_start(struct sbx_conn *c)
+{
+    struct sbx_pool *pool = &c->gate->pool;
+
+    /* What came with the CONNECT was held for the verdict and belongs to the server now. */
+    if (sbx_pipe_add(pool, &c->down, established, sizeof(established) - 1) ||
+        sbx_pipe_add(pool, &c->up, c->in.ptr, c->in.len)) {
+        sbx_conn_close(c, true);
+        return;
+    }
+    sbx_buf_release(&c->in);
+    sbx_tunnel_run(c);
+}
+
+/* Move what there is from one side to the other. True: there is more, another turn is wanted. */
+static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
+                 struct sbx_pipe *pipe)
+{
+    struct sbx_pool *pool = &c->gate->pool;
+
+    if (to->failed || sbx_pipe_flush(pool, pipe, to) < 0) {
+        sbx_pipe_clear(pool, pipe);
+        return false;
+    }
+    if (pipe->buf)
+        return false;
+    for (unsigned round = 0; round < SBX_GATE_ROUNDS; round++) {
+        ssize_t n = sbx_side_read(from, pool->spare, sbx_pool_read_size(pool));
+
+        if (n == 0 && !from->failed)
+            sbx_side_shut(to);
+        if (n <= 0)
+            return false;
+        c->active_at = c->gate->loop.now;
+        if (sbx_pipe_send(pool, pipe, to, 0, (size_t)n) < 1)
+            return to->failed; /* then the other direction is to be looked at once more */
+    }
+    return true;
+}
+
+/* A failed side takes nothing more; what it sent before still goes to the other one. */
+static bool over(const struct sbx_side *failed, const struct sbx_pipe *from_it)
+{
+    return failed->failed && failed->ended && !from_it->buf;
+}
+
+void sbx_tunnel_run(struct sbx_conn *c)
+{
+    bool was_half = c->client.ended || c->server.ended;
+    bool more = move(c, &c->client, &c->server, &c->up);
+
+    more |= move(c, &c->server, &c->client, &c->down);
+    if (over(&c->client, &c->up) || over(&c->server, &c->down) ||
+        (c->client.failed && c->server.failed)) {
+        sbx_conn_close(c, true);
+        return;
+    }
+    if (c->client.shut && c->server.shut) {
+        sbx_conn_close(c, false);
+        return;
+    }
+    if (more)
+        sbx_loop_again(&c->gate->loop, &c->turn);
+    if (!was_half && (c->client.ended || c->server.ended))
+        sbx_conn_arm(c, SBX_GATE_HALF_MS);
+}
+
+void sbx_forward_idle_timeout(struct sbx_conn *c)
+{
+    uint64_t limit = c->client.ended || c->server.ended ? SBX_GATE_HALF_MS : SBX_GATE_IDLE_MS;
+    uint64_t idle = c->gate->loop.now - c->active_at;
+
+    if (idle >= limit)
+        sbx_conn_close(c, true);
+    else
+        sbx_conn_arm(c, limit - idle);
+}
