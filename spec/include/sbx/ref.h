@@ -14,8 +14,8 @@
 #define SBX_REF_MAX 4096 /* bytes, PATH_MAX: a reference may be a path */
 
 enum sbx_ref_kind {
-    SBX_REF_NAME,      /**< a bare word: built-in or catalog kit */
-    SBX_REF_DIRECTORY, /**< ./x ../x /x ~/x . .. or file://x */
+    SBX_REF_NAME,      /**< a bare word: built-in or catalog kit; no such kit: perhaps a directory */
+    SBX_REF_DIRECTORY, /**< ./x ../x /x ~/x . .. a/b x.yaml or file://x; a spec file too */
     SBX_REF_GIT,       /**< git+https://, git+ssh://, git+http://, git+file:// */
     SBX_REF_OCI,       /**< oci://host/repo[:tag][@digest], or host/repo... with a registry host */
 };
@@ -26,7 +26,8 @@ struct sbx_ref {
     const char *name; /**< NAME */
     const char *path; /**< DIRECTORY: without file:// */
     const char *url;  /**< GIT: without git+ and fragment */
-    const char *revision, *subdir;                     /**< GIT: ref=, dir= (decoded); NULL: none */
+    const char *revision, *subdir;                     /**< GIT: ref=, dir= (decoded, clean); NULL:
+                                                            none, the root */
     const char *registry, *repository, *tag, *digest;  /**< OCI; NULL: none */
     bool immutable; /**< NAME, DIRECTORY; GIT with 40 hex digits; OCI with a digest */
 };
@@ -39,5 +40,18 @@ SBX_MUST_USE enum sbx_code sbx_ref_parse(const char *text, struct sbx_arena *are
                                          struct sbx_ref *ret, struct sbx_err *err);
 /** SBX_OK, or SBX_SCHEMA with the seed's pinning rule and the spelling to use (C5). */
 SBX_MUST_USE enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, struct sbx_err *err);
+
+/**
+ * A reference that a kit's spec makes (extends, mixins). A relative path counts from the directory of
+ * the declaring spec and stays inside its tree: the kit's directory, or the git repository at the same
+ * revision. OCI and built-in kits have no tree; paths of the caller's machine are refused (S24).
+ *
+ * @param declaring the kit that the reference stands in
+ * @return as sbx_ref_parse()
+ */
+SBX_MUST_USE enum sbx_code sbx_ref_parse_in(const struct sbx_ref *declaring, const char *text,
+                                            struct sbx_arena *arena, struct sbx_ref *ret,
+                                            struct sbx_err *err);
+const char *sbx_ref_kind_name(enum sbx_ref_kind kind); /**< "name", "directory", "git", "oci" */
 
 #endif
