@@ -1,0 +1,119 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "images.h"
+#include "lines.h"
+#include "sbx/json.h"
+#include "sbx/text.h"
+
+struct pull {
+    const struct sbx_progress *progress;
+    json_t *last; /* layer id: status that was said */
+};
+
+static enum sbx_code failed(const char *text, struct sbx_err *err)
+{
+    static const struct {
+        const char *words;
+        enum sbx_code code;
+    } kinds[] = {
+        { "manifest unknown", SBX_NOT_FOUND },  { "not found", SBX_NOT_FOUND },
+        { "denied", SBX_DENIED },               { "unauthorized", SBX_DENIED },
+        { "no such host", SBX_UNAVAILABLE },    { "connection refused", SBX_UNAVAILABLE },
+        { "timeout", SBX_UNAVAILABLE },         { "toomanyrequests", SBX_UNAVAILABLE },
+    };
+    SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(SBX_ERR_TEXT_MAX * 4);
+    enum sbx_code code = SBX_FAILED;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(kinds) && code == SBX_FAILED; i++)
+        if (strstr(text, kinds[i].words))
+            code = kinds[i].code;
+    if (sbx_text_escape(&clean, text, strnlen(text, SBX_ERR_TEXT_MAX)))
+        return sbx_err_set(err, code, "the pull failed");
+    return sbx_err_set(err, code, "%s", clean.ptr ? clean.ptr : "");
+}
+
+/* A line where a layer's status changed; bars and counters are for terminals of other programs. */
+static void say(struct pull *p, const json_t *value)
+{
+    const char *id = docker_text(value, "id"), *status = docker_text(value, "status");
+    const char *before = docker_text(p->last, id);
+    json_int_t total =
+        json_integer_value(json_object_get(json_object_get(value, "progressDetail"), "total"));
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(4096);
+    enum sbx_code rc;
+
+    if (!p->progress || !p->progress->line || !*status || strcmp(before, status) == 0)
+        return;
+    if (*id)
+        json_object_set_new(p->last, id, json_string(status));
+    rc = sbx_text_escape(&line, id, strnlen(id, 256));
+    if (!rc && *id)
+        rc = sbx_buf_adds(&line, ": ");
+    if (!rc)
+        rc = sbx_text_escape(&line, status, strnlen(status, 1024));
+    if (!rc && total > 0)
+        rc = sbx_buf_addf(&line, " (%.1f MB)", (double)total / 1e6);
+    if (!rc)
+        p->progress->line(p->progress->ctx, line.ptr);
+}
+
+static enum sbx_code take(void *ctx, const json_t *value, struct sbx_err *err)
+{
+    const char *text = docker_text(value, "error");
+
+    if (*text)
+        return failed(text, err);
+    say(ctx, value);
+    return SBX_OK;
+}
+
+static enum sbx_code fetch(struct docker *d, const struct docker_name *name, const char *auth,
+                           const struct sbx_progress *progress, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *last = json_object();
+    struct pull p = { progress, last };
+    SBX_AUTO(docker_lines) lines = DOCKER_LINES_INIT(take, &p);
+    SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
+    const struct docker_extra extra = { .auth = auth, .sink = docker_lines_feed, .ctx = &lines };
+    const char *repository = docker_escape(&c, name->repository, "/:");
+    const char *tag = docker_escape(&c, name->tag, ":");
+    enum sbx_code rc;
+
+    if (!last || !repository || !tag)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = docker_send(d, &c, err, "POST", NULL, &extra, "/images/create?fromImage=%s&tag=%s",
+                     repository, tag);
+    if (rc)
+        return rc;
+    if (c.status >= 400)
+        return *docker_text(c.json, "message") ? failed(docker_text(c.json, "message"), err)
+                                               : docker_failed(&c, err);
+    return docker_lines_end(&lines, err);
+}
+
+enum sbx_code docker_pull(struct docker *d, const char *reference,
+                          const struct sbx_progress *progress, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_FREE char *auth = NULL;
+    const char *remark = NULL;
+    struct docker_name name;
+    enum sbx_code rc;
+
+    if (!arena)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = docker_name_parse(reference, arena, &name, err);
+    if (!rc)
+        rc = docker_auth(name.registry, arena, &auth, &remark, err);
+    if (!rc)
+        rc = fetch(d, &name, auth, progress, err);
+    if (auth)
+        explicit_bzero(auth, strlen(auth));
+    if (rc && remark && err) {
+        size_t used = strlen(err->text);
+
+        snprintf(err->text + used, sizeof(err->text) - used, " (%s)", remark);
+    }
+    return rc;
+}

@@ -1,0 +1,613 @@
+/* The docker backend against a real Engine. Skipped, loudly, where none runs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "sbx/buf.h"
+#include "sbx/runtime.h"
+
+#define PROFILE SBX_SOURCE_DIR "/engine/runtime/seccomp/profile.json"
+
+static const char *image; /* what containers of this test are made from */
+static char app[32];      /* of this process alone */
+
+struct world {
+    struct sbx_runtime *rt;
+    struct sbx_arena *arena;
+    struct sbx_err err;
+    char *id;
+};
+
+static const struct sbx_runtime_config *config(void)
+{
+    static struct sbx_runtime_config c;
+
+    c.app = app;
+    c.seccomp = PROFILE;
+    c.docker_host = getenv("DOCKER_HOST");
+    return &c;
+}
+
+static const char *const idle[] = { "sleep", "1000", NULL };
+
+#define ASSERT_OK(call)                                                                            \
+    do {                                                                                           \
+        enum sbx_code rc_ = (call);                                                                \
+        if (rc_)                                                                                   \
+            print_error("%s\n", w->err.text);                                                      \
+        assert_int_equal(rc_, SBX_OK);                                                             \
+    } while (0)
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof(*w));
+
+    *state = w;
+    w->arena = sbx_arena_new();
+    ASSERT_OK(sbx_runtime_open(SBX_RUNTIME_DOCKER, config(), &w->rt, &w->err));
+    return 0;
+}
+
+static int setup_running(void **state)
+{
+    struct sbx_container_spec spec = { .name = "one", .image = image, .argv = idle,
+                                       .hostname = "one" };
+    struct world *w;
+
+    setup(state);
+    w = *state;
+    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    return 0;
+}
+
+/* Whatever a test left is removed: all of this process's app. */
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    struct sbx_container *list;
+    const char **volumes;
+    size_t n;
+
+    ASSERT_OK(sbx_runtime_list(w->rt, w->arena, &list, &n, &w->err));
+    for (size_t i = 0; i < n; i++)
+        ASSERT_OK(sbx_runtime_remove(w->rt, list[i].id, &w->err));
+    ASSERT_OK(sbx_runtime_volume_list(w->rt, w->arena, &volumes, &n, &w->err));
+    for (size_t i = 0; i < n; i++)
+        ASSERT_OK(sbx_runtime_volume_remove(w->rt, volumes[i], &w->err));
+    sbx_runtime_close(w->rt);
+    sbx_arena_free(w->arena);
+    free(w->id);
+    free(w);
+    return 0;
+}
+
+/* ---- exec with everything captured ---- */
+
+struct drain {
+    int fd;
+    struct sbx_buf b;
+    pthread_t thread;
+};
+
+static void *drain(void *arg)
+{
+    struct drain *d = arg;
+    char piece[65536];
+    ssize_t n;
+
+    while ((n = read(d->fd, piece, sizeof(piece))) > 0)
+        if (sbx_buf_add(&d->b, piece, (size_t)n))
+            break;
+    close(d->fd);
+    return NULL;
+}
+
+static int start_drain(struct drain *d)
+{
+    int p[2];
+
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    *d = (struct drain){ .fd = p[0], .b = SBX_BUF_INIT(256 << 20) };
+    assert_int_equal(pthread_create(&d->thread, NULL, drain, d), 0);
+    return p[1];
+}
+
+static int feed(const void *data, size_t len)
+{
+    char name[] = "/tmp/sbx-test-XXXXXX";
+    int fd = mkostemp(name, O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    unlink(name);
+    assert_int_equal(write(fd, data, len), (ssize_t)len);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
+
+static struct sbx_exec bare(const char *const *argv)
+{
+    return (struct sbx_exec){ .argv = argv, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1,
+                              .signal_fd = -1 };
+}
+
+/* Runs and captures; the caller releases the buffers. */
+static enum sbx_code run(struct world *w, struct sbx_exec *x, struct sbx_buf *out,
+                         struct sbx_buf *err, int *status)
+{
+    struct drain a, b;
+    enum sbx_code rc;
+
+    x->out = start_drain(&a);
+    x->err_fd = start_drain(&b);
+    rc = sbx_runtime_exec(w->rt, w->id, x, status, &w->err);
+    close(x->out);
+    close(x->err_fd);
+    pthread_join(a.thread, NULL);
+    pthread_join(b.thread, NULL);
+    *out = a.b;
+    *err = b.b;
+    if (!out->ptr)
+        assert_int_equal(sbx_buf_adds(out, ""), SBX_OK);
+    if (!err->ptr)
+        assert_int_equal(sbx_buf_adds(err, ""), SBX_OK);
+    return rc;
+}
+
+#define SH(script) ((const char *const[]){ "sh", "-c", script, NULL })
+
+static int shell(struct world *w, const char *script, struct sbx_buf *out)
+{
+    struct sbx_exec x = bare(SH(script));
+    SBX_AUTO(sbx_buf) err = { 0 };
+    int status = -1;
+
+    ASSERT_OK(run(w, &x, out, &err, &status));
+    return status;
+}
+
+/* ---- tests ---- */
+
+static void a_container_lives_from_create_to_remove(void **state)
+{
+    struct world *w = *state;
+    struct sbx_container_spec spec = { .name = "one", .image = image, .argv = idle };
+    struct sbx_container c, *list;
+    SBX_AUTO_FREE char *again = NULL;
+    char *first;
+    size_t n;
+
+    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
+    assert_int_equal(sbx_runtime_create(w->rt, &spec, &again, &w->err), SBX_EXISTS);
+    ASSERT_OK(sbx_runtime_inspect(w->rt, "one", w->arena, &c, &w->err));
+    assert_false(c.running);
+    assert_string_equal(c.started_at, "");
+    assert_string_equal(c.name, "one");
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    ASSERT_OK(sbx_runtime_inspect(w->rt, w->id, w->arena, &c, &w->err));
+    assert_true(c.running && c.pid > 1);
+    first = strdup(c.started_at);
+    ASSERT_OK(sbx_runtime_stop(w->rt, w->id, 0, &w->err));
+    ASSERT_OK(sbx_runtime_stop(w->rt, w->id, 0, &w->err));
+    ASSERT_OK(sbx_runtime_inspect(w->rt, w->id, w->arena, &c, &w->err));
+    assert_true(!c.running && c.pid == 0 && c.exit_code == 137);
+    ASSERT_OK(sbx_runtime_start(w->rt, "one", &w->err));
+    ASSERT_OK(sbx_runtime_list(w->rt, w->arena, &list, &n, &w->err));
+    assert_int_equal(n, 1);
+    assert_true(list[0].running && strcmp(list[0].started_at, first) != 0);
+    free(first);
+    ASSERT_OK(sbx_runtime_remove(w->rt, w->id, &w->err));
+    ASSERT_OK(sbx_runtime_remove(w->rt, w->id, &w->err));
+    assert_int_equal(sbx_runtime_inspect(w->rt, w->id, w->arena, &c, &w->err), SBX_NOT_FOUND);
+    assert_int_equal(sbx_runtime_start(w->rt, w->id, &w->err), SBX_NOT_FOUND);
+}
+
+static void streams_and_status_come_through(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("cat; echo problem >&2; exit 7"));
+    SBX_AUTO(sbx_buf) out = { 0 };
+    SBX_AUTO(sbx_buf) err = { 0 };
+    int status = -1;
+
+    x.in = feed("a\0b\n", 4);
+    ASSERT_OK(run(w, &x, &out, &err, &status));
+    close(x.in);
+    assert_int_equal(status, 7);
+    assert_int_equal(out.len, 4);
+    assert_memory_equal(out.ptr, "a\0b\n", 4);
+    assert_string_equal(err.ptr, "problem\n");
+}
+
+static void megabytes_of_any_bytes_survive_both_ways(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("cat"));
+    SBX_AUTO(sbx_buf) out = { 0 };
+    SBX_AUTO(sbx_buf) err = { 0 };
+    size_t len = 8 << 20;
+    unsigned char *data = malloc(len);
+    unsigned seed = 1;
+    int status = -1;
+
+    for (size_t i = 0; i < len; i++)
+        data[i] = (unsigned char)((seed = seed * 1103515245 + 12345) >> 16);
+    x.in = feed(data, len);
+    ASSERT_OK(run(w, &x, &out, &err, &status));
+    close(x.in);
+    assert_int_equal(status, 0);
+    assert_int_equal(out.len, len);
+    assert_int_equal(memcmp(out.ptr, data, len), 0);
+    free(data);
+}
+
+static void an_input_may_be_empty_missing_or_not_wanted(void **state)
+{
+    struct world *w = *state;
+    static char much[1 << 20];
+    int status = -1, fd[3] = { feed("", 0), -1, feed(much, sizeof(much)) };
+    static const char *const scripts[] = { "cat | wc -c", "cat | wc -c", "exec <&-; echo 0" };
+
+    for (size_t i = 0; i < 3; i++) {
+        struct sbx_exec x = bare(SH(scripts[i]));
+        SBX_AUTO(sbx_buf) out = { 0 };
+        SBX_AUTO(sbx_buf) err = { 0 };
+
+        x.in = fd[i];
+        ASSERT_OK(run(w, &x, &out, &err, &status));
+        assert_int_equal(status, 0);
+        assert_int_equal(atoi(out.ptr), 0);
+        if (fd[i] >= 0)
+            close(fd[i]);
+    }
+}
+
+static void an_exec_has_its_own_user_environment_and_directory(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("id -u; echo $COLOUR; pwd"));
+    SBX_AUTO(sbx_buf) out = { 0 };
+    SBX_AUTO(sbx_buf) err = { 0 };
+    int status = -1;
+
+    x.env = (const char *const[]){ "COLOUR=a=b c", NULL };
+    x.user = "1000:1000";
+    x.workdir = "/tmp";
+    ASSERT_OK(run(w, &x, &out, &err, &status));
+    assert_string_equal(out.ptr, "1000\na=b c\n/tmp\n");
+}
+
+static void what_cannot_start_has_a_shells_status_and_words(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *argv[2], *words;
+        int status;
+    } rows[] = {
+        { { "nope", NULL }, "\"nope\"", 127 },
+        { { "/etc/passwd", NULL }, "/etc/passwd", 126 },
+    };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_exec x = bare(rows[i].argv);
+        SBX_AUTO(sbx_buf) out = { 0 };
+        SBX_AUTO(sbx_buf) err = { 0 };
+        int status = -1;
+
+        ASSERT_OK(run(w, &x, &out, &err, &status));
+        assert_int_equal(status, rows[i].status);
+        assert_string_equal(out.ptr, "");
+        assert_non_null(strstr(err.ptr, rows[i].words));
+    }
+}
+
+static void a_signal_reaches_the_process_and_its_children(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("trap 'echo got it; exit 5' INT; echo ready; sleep 100"));
+    struct drain d;
+    int status = -1, p[2];
+
+    /* a pipe that holds the byte from the start: it waits for the process to have a pid */
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    assert_int_equal(write(p[1], "\2", 1), 1);
+    x.argv = SH("sleep 100");
+    x.signal_fd = p[0];
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    assert_int_equal(status, 128 + SIGINT);
+    x.argv = SH("trap 'echo got it; exit 5' TERM; echo ready; sleep 100");
+    x.out = start_drain(&d);
+    (void)d;
+    assert_int_equal(write(p[1], "\17", 1), 1);
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    close(x.out);
+    pthread_join(d.thread, NULL);
+    sbx_buf_release(&d.b);
+    assert_true(status == 5 || status == 128 + SIGTERM); /* before or after its trap stood */
+    close(p[0]);
+    close(p[1]);
+}
+
+static void a_deadline_ends_the_process(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("echo $$ >/tmp/pid; exec sleep 100"));
+    SBX_AUTO(sbx_buf) out = { 0 };
+    int status = -1;
+
+    x.timeout_s = 1;
+    assert_int_equal(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err), SBX_TIMEOUT);
+    assert_non_null(strstr(w->err.text, "within 1 s"));
+    /* it may need a moment to be reaped: the shell waits for that, bounded by the exec's own */
+    assert_int_equal(shell(w, "while kill -0 $(cat /tmp/pid) 2>/dev/null; do :; done", &out), 0);
+}
+
+static void a_reader_that_goes_away_ends_the_process(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("exec yes"));
+    int status = -1, p[2];
+
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    close(p[0]);
+    x.out = p[1];
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    close(p[1]);
+    assert_int_equal(status, 128 + SIGPIPE);
+}
+
+static void a_process_that_closes_its_streams_is_still_waited_for(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("exec >&- 2>&- <&-; sleep 0.3; exit 9"));
+    int status = -1;
+
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    assert_int_equal(status, 9);
+}
+
+static struct sbx_winsize size(void *ctx)
+{
+    return *(struct sbx_winsize *)ctx;
+}
+
+static void a_terminal_has_the_size_that_was_asked_for(void **state)
+{
+    struct world *w = *state;
+    struct sbx_winsize s = { 50, 200 };
+    struct sbx_exec x =
+        bare(SH("until [ \"$(stty size)\" = '50 200' ]; do :; done; echo size ok; tty -s"));
+    SBX_AUTO(sbx_buf) out = { 0 };
+    SBX_AUTO(sbx_buf) err = { 0 };
+    int status = -1;
+
+    x.tty = true;
+    x.winsize = size;
+    x.ctx = &s;
+    x.timeout_s = 20;
+    ASSERT_OK(run(w, &x, &out, &err, &status));
+    assert_string_equal(out.ptr, "size ok\r\n");
+    assert_int_equal(status, 0);
+}
+
+static void an_exec_needs_a_running_container(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("true"));
+    int status = -1;
+
+    ASSERT_OK(sbx_runtime_stop(w->rt, w->id, 0, &w->err));
+    assert_int_equal(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err), SBX_UNAVAILABLE);
+    assert_int_equal(sbx_runtime_exec(w->rt, "nobody", &x, &status, &w->err), SBX_NOT_FOUND);
+}
+
+static void the_container_has_our_settings_and_no_network(void **state)
+{
+    struct world *w = *state;
+    static const struct sbx_mount mounts[] = {
+        { .kind = SBX_MOUNT_TMPFS, .target = "/run/secrets", .size = 1 << 20, .mode = 0700,
+          .noexec = true, .uid = 1000 },
+        { .kind = SBX_MOUNT_BIND, .source = "/etc/hostname", .target = "/mnt/x", .read_only = true },
+        { .kind = SBX_MOUNT_VOLUME, .source = "data", .target = "/data" },
+    };
+    struct sbx_container_spec spec = {
+        .name = "two", .image = image, .argv = idle, .hostname = "two", .mounts = mounts,
+        .n_mounts = 3, .env = (const char *const[]){ "A=1", NULL }, .workdir = "/made/here",
+        .sysctls = (const char *const[]){ "net.ipv6.conf.lo.disable_ipv6=0", NULL },
+        .labels = (const char *const[]){ "x.y=z=1", NULL }, .memory = 256 << 20, .cpus = 0.5,
+    };
+    SBX_AUTO(sbx_buf) out = { 0 };
+    struct sbx_container c;
+    bool sized, created, label = false;
+
+    assert_int_equal(sbx_runtime_create(w->rt, &spec, &w->id, &w->err), SBX_NOT_FOUND);
+    ASSERT_OK(sbx_runtime_volume_ensure(w->rt, "data", 0, &sized, &created, &w->err));
+    assert_true(created);
+    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    assert_int_equal(shell(w,
+                           "stat -c '%a %u' /run/secrets; stat -f -c '%b %S' /run/secrets;"
+                           "ls /sys/class/net; hostname; pwd; echo $A; id -u;"
+                           "cat /proc/sys/net/ipv6/conf/lo/disable_ipv6; touch /mnt/x;"
+                           "echo 127.0.0.1 mine >>/etc/hosts && grep -c mine /etc/hosts;"
+                           "grep -E 'CapBnd|Seccomp:' /proc/self/status; touch /data/f", &out),
+                     0);
+    assert_string_equal(out.ptr, "700 1000\n256 4096\nlo\ntwo\n/made/here\n1\n0\n0\n1\n"
+                                 "CapBnd:\t00000000800405fb\nSeccomp:\t2\n");
+    ASSERT_OK(sbx_runtime_inspect(w->rt, "two", w->arena, &c, &w->err));
+    for (size_t i = 0; c.labels[i]; i++)
+        label |= strcmp(c.labels[i], "x.y=z=1") == 0;
+    assert_true(label);
+}
+
+static void a_container_joins_the_network_of_another(void **state)
+{
+    struct world *w = *state;
+    struct sbx_container_spec spec = { .name = "two", .image = image, .argv = idle,
+                                       .hostname = "two", .netns = SBX_NETNS_CONTAINER,
+                                       .netns_ref = w->id };
+    SBX_AUTO(sbx_buf) a = { 0 };
+    SBX_AUTO(sbx_buf) b = { 0 };
+    char *first = w->id;
+
+    assert_int_equal(shell(w, "readlink /proc/self/ns/net", &a), 0);
+    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
+    free(first);
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    assert_int_equal(shell(w, "readlink /proc/self/ns/net", &b), 0);
+    assert_string_equal(a.ptr, b.ptr);
+}
+
+static void archives_go_in_and_come_out(void **state)
+{
+    struct world *w = *state;
+    SBX_AUTO(sbx_buf) out = { 0 };
+    struct drain d;
+    int fd;
+
+    assert_int_equal(shell(w, "mkdir -p /a/b /c; printf hello >'/a/b/x y'; chmod 640 '/a/b/x y'",
+                           &out),
+                     0);
+    fd = start_drain(&d);
+    ASSERT_OK(sbx_runtime_copy_out(w->rt, w->id, "/a/b", fd, &w->err));
+    close(fd);
+    pthread_join(d.thread, NULL);
+    fd = feed(d.b.ptr, d.b.len);
+    sbx_buf_release(&d.b);
+    ASSERT_OK(sbx_runtime_copy_in(w->rt, w->id, "/c", fd, &w->err));
+    close(fd);
+    sbx_buf_release(&out);
+    assert_int_equal(shell(w, "cat '/c/b/x y'; stat -c ' %a' '/c/b/x y'", &out), 0);
+    assert_string_equal(out.ptr, "hello 640\n");
+    fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_int_equal(sbx_runtime_copy_out(w->rt, w->id, "/none", fd, &w->err), SBX_NOT_FOUND);
+    assert_int_equal(sbx_runtime_copy_in(w->rt, w->id, "/none", fd, &w->err), SBX_NOT_FOUND);
+    close(fd);
+}
+
+static void volumes_are_ours_by_label_and_keep_their_data(void **state)
+{
+    struct world *w = *state;
+    bool sized, created;
+    const char **names;
+    size_t n;
+
+    ASSERT_OK(sbx_runtime_volume_ensure(w->rt, "a", 1 << 20, &sized, &created, &w->err));
+    assert_true(created);
+    ASSERT_OK(sbx_runtime_volume_ensure(w->rt, "a", 0, &sized, &created, &w->err));
+    assert_false(created);
+    ASSERT_OK(sbx_runtime_volume_ensure(w->rt, "b", 0, &sized, &created, &w->err));
+    ASSERT_OK(sbx_runtime_volume_list(w->rt, w->arena, &names, &n, &w->err));
+    assert_int_equal(n, 2);
+    ASSERT_OK(sbx_runtime_volume_remove(w->rt, "a", &w->err));
+    ASSERT_OK(sbx_runtime_volume_remove(w->rt, "a", &w->err));
+}
+
+static void a_saved_container_is_an_image_with_its_images_settings(void **state)
+{
+    struct world *w = *state;
+    SBX_AUTO_FREE char *reference = NULL;
+    struct sbx_image before, after, *list;
+    SBX_AUTO(sbx_buf) out = { 0 };
+    size_t n, found = 0;
+
+    assert_true(asprintf(&reference, "sbx.local/test-%s:saved", app) > 0);
+    ASSERT_OK(sbx_runtime_image_ensure(w->rt, image, SBX_PULL_NEVER, NULL, w->arena, &before,
+                                       &w->err));
+    assert_int_equal(shell(w, "echo kept >/kept", &out), 0);
+    ASSERT_OK(sbx_runtime_commit(w->rt, w->id, reference, &w->err));
+    ASSERT_OK(sbx_runtime_image_ensure(w->rt, reference, SBX_PULL_MISSING, NULL, w->arena, &after,
+                                       &w->err));
+    assert_string_equal(after.user, before.user);
+    assert_true((after.cmd[0] == NULL) == (before.cmd[0] == NULL));
+    assert_true((after.entrypoint[0] == NULL) == (before.entrypoint[0] == NULL));
+    ASSERT_OK(sbx_runtime_image_list(w->rt, w->arena, &list, &n, &w->err));
+    for (size_t i = 0; i < n; i++)
+        found += strcmp(list[i].reference, reference) == 0;
+    assert_int_equal(found, 1);
+    ASSERT_OK(sbx_runtime_image_remove(w->rt, reference, &w->err));
+    assert_int_equal(sbx_runtime_image_remove(w->rt, reference, &w->err), SBX_NOT_FOUND);
+    assert_int_equal(sbx_runtime_image_ensure(w->rt, reference, SBX_PULL_NEVER, NULL, w->arena,
+                                              &after, &w->err),
+                     SBX_NOT_FOUND);
+}
+
+static void what_is_in_use_is_not_removed(void **state)
+{
+    struct world *w = *state;
+    SBX_AUTO_FREE char *reference = NULL;
+    struct sbx_container_spec spec = { .name = "two", .argv = idle };
+    char *first = w->id;
+
+    assert_true(asprintf(&reference, "sbx.local/test-%s:used", app) > 0);
+    ASSERT_OK(sbx_runtime_commit(w->rt, w->id, reference, &w->err));
+    spec.image = reference;
+    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
+    free(first);
+    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
+    assert_int_equal(sbx_runtime_image_remove(w->rt, reference, &w->err), SBX_BUSY);
+    ASSERT_OK(sbx_runtime_remove(w->rt, w->id, &w->err));
+    ASSERT_OK(sbx_runtime_image_remove(w->rt, reference, &w->err));
+}
+
+static int find_image(void)
+{
+    struct world world = { 0 }, *w = &world;
+    static const char *const wanted[] = { "sbx.local/base:bookworm", "sbx.local/tiny:test" };
+    struct sbx_image found;
+
+    snprintf(app, sizeof(app), "t%d", (int)getpid());
+    if (sbx_runtime_open(SBX_RUNTIME_DOCKER, config(), &w->rt, &w->err)) {
+        fprintf(stderr, "SKIPPED: no container Engine for this test: %s\n", w->err.text);
+        return 77;
+    }
+    w->arena = sbx_arena_new();
+    for (size_t i = 0; i < SBX_ARRAY_LEN(wanted) && !image; i++)
+        if (sbx_runtime_image_ensure(w->rt, wanted[i], SBX_PULL_NEVER, NULL, w->arena, &found,
+                                     &w->err) == SBX_OK)
+            image = wanted[i];
+    sbx_arena_free(w->arena);
+    sbx_runtime_close(w->rt);
+    if (!image)
+        fprintf(stderr, "SKIPPED: the Engine has no test image: run scripts/base-image.sh\n");
+    return image ? 0 : 77;
+}
+
+#define PLAIN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define RUNNING(test) cmocka_unit_test_setup_teardown(test, setup_running, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PLAIN(a_container_lives_from_create_to_remove),
+        RUNNING(streams_and_status_come_through),
+        RUNNING(megabytes_of_any_bytes_survive_both_ways),
+        RUNNING(an_input_may_be_empty_missing_or_not_wanted),
+        RUNNING(an_exec_has_its_own_user_environment_and_directory),
+        RUNNING(what_cannot_start_has_a_shells_status_and_words),
+        RUNNING(a_signal_reaches_the_process_and_its_children),
+        RUNNING(a_deadline_ends_the_process),
+        RUNNING(a_reader_that_goes_away_ends_the_process),
+        RUNNING(a_process_that_closes_its_streams_is_still_waited_for),
+        RUNNING(a_terminal_has_the_size_that_was_asked_for),
+        RUNNING(an_exec_needs_a_running_container),
+        PLAIN(the_container_has_our_settings_and_no_network),
+        RUNNING(a_container_joins_the_network_of_another),
+        RUNNING(archives_go_in_and_come_out),
+        PLAIN(volumes_are_ours_by_label_and_keep_their_data),
+        RUNNING(a_saved_container_is_an_image_with_its_images_settings),
+        RUNNING(what_is_in_use_is_not_removed),
+    };
+    int rc = find_image();
+
+    return rc ? rc : cmocka_run_group_tests(tests, NULL, NULL);
+}
