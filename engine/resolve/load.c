@@ -1,0 +1,134 @@
+/* One reference to one artifact: built-in names, directories, spec files. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "resolve_impl.h"
+#include "sbx/builtin.h"
+#include "sbx/suggest.h"
+
+static enum sbx_code unknown_name(const char *name, struct sbx_err *err)
+{
+    struct sbx_suggest s = SBX_SUGGEST_INIT(name, strlen(name));
+    struct stat st;
+
+    if (!stat(name, &st))
+        return sbx_err_set(err, SBX_NOT_FOUND,
+                           "no built-in kit of that name; for the directory write ./%s", name);
+    for (size_t i = 0; i < sbx_builtin_kits_n; i++)
+        sbx_suggest_try(&s, sbx_builtin_kits[i].name);
+    if (s.best)
+        return sbx_err_set(err, SBX_NOT_FOUND, "no built-in kit of that name; did you mean \"%s\"?",
+                           s.best);
+    return sbx_err_set(err, SBX_NOT_FOUND,
+                       "no built-in kit of that name; a directory is written ./%s", name);
+}
+
+/* "~" and "~/x" as a shell would have it; others as they are. */
+static const char *expand(const char *path, struct sbx_arena *arena)
+{
+    const char *home = getenv("HOME");
+
+    if (path[0] != '~' || (path[1] && path[1] != '/') || !home || !*home)
+        return path;
+    return sbx_arena_printf(arena, "%s%s", home, path + 1);
+}
+
+static enum sbx_code load_path(const char *path, bool directory_only, struct sbx_diags *diags,
+                               struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct stat st;
+
+    if (stat(path, &st))
+        return sbx_err_errno(err, "%s", path);
+    if (directory_only && !S_ISDIR(st.st_mode))
+        return sbx_err_set(err, SBX_USAGE, "%s is a file; give the directory that holds spec.yaml",
+                           path);
+    return sbx_kit_load(path, diags, ret, err);
+}
+
+static enum sbx_code load(const char *reference, bool for_use, struct sbx_diags *diags,
+                          struct sbx_artifact **ret, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    const struct sbx_embedded_kit *built_in;
+    struct sbx_ref ref;
+    const char *path;
+    enum sbx_code rc;
+
+    if (!arena)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = sbx_ref_parse(reference, arena, &ref, err);
+    if (!rc)
+        rc = sbx_unbuilt_ref(&ref, err);
+    if (rc)
+        return rc;
+    if (ref.kind == SBX_REF_NAME) {
+        built_in = sbx_builtin_kit(ref.name);
+        return built_in ? sbx_kit_load_embedded(built_in, diags, ret, err)
+                        : unknown_name(ref.name, err);
+    }
+    path = expand(ref.path, arena);
+    if (!path)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return load_path(path, for_use, diags, ret, err);
+}
+
+/* S30: a kit may not take a built-in agent's name, unless it is that kit to the byte. */
+static enum sbx_code check_reserved(const struct sbx_artifact *a, struct sbx_err *err)
+{
+    const struct sbx_embedded_kit *own = sbx_builtin_kit(a->name);
+    SBX_AUTO_PTR(sbx_artifact) embedded = NULL;
+    SBX_AUTO(sbx_diags) unused = { 0 };
+    enum sbx_code rc;
+
+    if (a->embedded || !sbx_kit_name_reserved(a->name))
+        return SBX_OK;
+    if (own) {
+        rc = sbx_diags_init(&unused);
+        if (!rc)
+            rc = sbx_kit_load_embedded(own, &unused, &embedded, err);
+        if (rc)
+            return sbx_err_wrap(err, rc, "built-in kit %s", a->name);
+        if (a->digest && embedded->digest && !strcmp(a->digest, embedded->digest))
+            return SBX_OK;
+    }
+    return sbx_err_set(err, SBX_CONFLICT,
+                       "agent \"%s\" is already registered (built-in agents cannot be overridden by "
+                       "a kit); give the kit another name", a->name);
+}
+
+enum sbx_code sbx_load_for_use(const char *reference, struct sbx_diags *diags,
+                               struct sbx_artifact **ret, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    enum sbx_code rc = load(reference, true, diags, &a, err);
+
+    if (!rc)
+        rc = sbx_unbuilt_kit(a, err);
+    if (!rc)
+        rc = check_reserved(a, err);
+    if (rc)
+        return rc;
+    *ret = SBX_TAKE(a);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_resolve_load(const char *reference, struct sbx_diags *diags,
+                               struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct stat st;
+
+    if (!strcmp(reference, "-"))
+        return sbx_kit_load(reference, diags, ret, err);
+    /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
+    if (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))
+        return sbx_kit_load(reference, diags, ret, err);
+    return load(reference, false, diags, ret, err);
+}
+
+bool sbx_resolve_is_agent(const char *word)
+{
+    const struct sbx_embedded_kit *kit = sbx_builtin_kit(word);
+
+    return kit && kit->agent;
+}

@@ -1,0 +1,149 @@
+#include "sbx/resolve.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "resolve_impl.h"
+
+/* The kits of one composition while they are gathered. */
+struct stack {
+    struct sbx_artifact *kits[SBX_KITS_MAX]; /* parallel to --kit */
+    size_t n;
+    struct sbx_artifact *agent; /* the agent position's; NULL: it is kits[sandbox] */
+    size_t sandbox;             /* index of the sandbox kit among kits; n: none */
+};
+
+static void stack_release(struct stack *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        sbx_artifact_free(s->kits[i]);
+    sbx_artifact_free(s->agent);
+}
+SBX_DEFINE_AUTO(stack, stack_release);
+
+static bool is_sandbox(const struct sbx_artifact *a)
+{
+    return !strcmp(a->kind, "sandbox");
+}
+
+static enum sbx_code two_agents(const char *a, const char *b, struct sbx_err *err)
+{
+    return sbx_err_set(err, SBX_CONFLICT,
+                       "compose: two sandbox kits, \"%s\" and \"%s\": a sandbox has one agent", a, b);
+}
+
+static enum sbx_code load_kits(const struct sbx_resolve *r, struct stack *s,
+                               struct sbx_diags *diags, struct sbx_err *err)
+{
+    if (r->n_kits > SBX_KITS_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "over %d kits", SBX_KITS_MAX);
+    for (; s->n < r->n_kits; s->n++) {
+        enum sbx_code rc = sbx_load_for_use(r->kits[s->n], diags, &s->kits[s->n], err);
+
+        if (rc)
+            return sbx_err_wrap(err, rc, "--kit %s", r->kits[s->n]);
+    }
+    s->sandbox = s->n;
+    for (size_t i = 0; i < s->n; i++) {
+        if (!is_sandbox(s->kits[i]))
+            continue;
+        if (s->sandbox < s->n)
+            return two_agents(s->kits[s->sandbox]->name, s->kits[i]->name, err);
+        s->sandbox = i;
+    }
+    return SBX_OK;
+}
+
+/* With a sandbox kit among --kit, the first word may only repeat its name; else it is a path. */
+static enum sbx_code check_word(const struct sbx_resolve *r, const struct stack *s, bool *ret_used,
+                                struct sbx_err *err)
+{
+    const char *name = s->kits[s->sandbox]->name;
+    struct stat st;
+
+    *ret_used = r->word && !strcmp(r->word, name);
+    if (!r->word || *ret_used)
+        return SBX_OK;
+    if (sbx_resolve_is_agent(r->word))
+        return two_agents(r->word, name, err);
+    if (strchr(r->word, '/') || !strcmp(r->word, ".") || !strcmp(r->word, "..") ||
+        !stat(r->word, &st))
+        return SBX_OK;
+    return sbx_err_set(err, SBX_USAGE,
+                       "\"%s\" is neither the agent (%s, by --kit %s) nor an existing path", r->word,
+                       name, r->kits[s->sandbox]);
+}
+
+static bool is_plain_directory(const char *word)
+{
+    SBX_AUTO_FREE char *spec = NULL;
+    struct stat st;
+
+    if (stat(word, &st) || !S_ISDIR(st.st_mode))
+        return false;
+    if (asprintf(&spec, "%s/spec.yaml", word) < 0)
+        return false;
+    if (!access(spec, F_OK))
+        return false;
+    strcpy(spec + strlen(spec) - 4, "yml"); /* spec.yml is read too */
+    return access(spec, F_OK) != 0;
+}
+
+static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
+                                struct sbx_diags *diags, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    if (!r->word)
+        return sbx_err_set(err, SBX_USAGE,
+                           "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
+    rc = sbx_load_for_use(r->word, diags, &s->agent, err);
+    if (rc && is_plain_directory(r->word))
+        return sbx_err_set(err, SBX_USAGE,
+                           "%s has no spec.yaml: the first argument is the agent, as in \"shell %s\"",
+                           r->word, r->word);
+    if (rc)
+        return sbx_err_wrap(err, rc, "agent %s", r->word);
+    if (!is_sandbox(s->agent))
+        return sbx_err_set(err, SBX_USAGE,
+                           "kit %s is a mixin, not an agent: add it to one, as in \"shell --kit %s\"",
+                           s->agent->name, r->word);
+    return SBX_OK;
+}
+
+static enum sbx_code compose(const struct sbx_resolve *r, const struct stack *s,
+                             struct sbx_diags *diags, struct sbx_artifact **ret,
+                             struct sbx_err *err)
+{
+    const struct sbx_artifact *mixins[SBX_KITS_MAX], *base = s->agent;
+    const char *references[SBX_KITS_MAX + 1] = { r->word };
+    size_t n = 0;
+
+    if (!base) {
+        base = s->kits[s->sandbox];
+        references[0] = r->kits[s->sandbox];
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->kits[i] == base)
+            continue;
+        mixins[n] = s->kits[i];
+        references[++n] = r->kits[i];
+    }
+    return sbx_compose(base, mixins, n, references, diags, ret, err);
+}
+
+enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,
+                          struct sbx_artifact **ret, bool *ret_used, struct sbx_err *err)
+{
+    SBX_AUTO(stack) s = { .n = 0 };
+    enum sbx_code rc = sbx_unbuilt_options(r, err);
+
+    if (!rc)
+        rc = load_kits(r, &s, diags, err);
+    if (rc)
+        return rc;
+    *ret_used = true;
+    rc = s.sandbox < s.n ? check_word(r, &s, ret_used, err) : load_agent(r, &s, diags, err);
+    return rc ? rc : compose(r, &s, diags, ret, err);
+}

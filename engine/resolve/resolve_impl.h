@@ -1,0 +1,17 @@
+/* Shared by the files of this folder. */
+#ifndef SBX_RESOLVE_IMPL_H
+#define SBX_RESOLVE_IMPL_H
+
+#include "sbx/ref.h"
+#include "sbx/resolve.h"
+
+/** SBX_OK, or SBX_UNSUPPORTED naming what is not built yet (unbuilt.c has the one table). */
+SBX_MUST_USE enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_unbuilt_kit(const struct sbx_artifact *a, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_unbuilt_options(const struct sbx_resolve *r, struct sbx_err *err);
+
+/** Load a kit for a composition: directories and built-in names; refuses what is not built. */
+SBX_MUST_USE enum sbx_code sbx_load_for_use(const char *reference, struct sbx_diags *diags,
+                                            struct sbx_artifact **ret, struct sbx_err *err);
+
+#endif
