@@ -1,0 +1,122 @@
+#include "cli.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "sbx/text.h"
+
+/* Findings hold text of kits: nothing of it may act on the terminal. */
+static void print_safe(FILE *out, const char *prefix, const char *text)
+{
+    SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
+
+    if (sbx_text_escape(&b, text, strlen(text)) == SBX_OK && b.ptr)
+        fprintf(out, "%s%s\n", prefix, b.ptr);
+}
+
+void sbx_cli_report(struct sbx_cli *cli)
+{
+    for (; cli->reported < cli->diags.len && cli->format == SBX_FORMAT_TABLE; cli->reported++) {
+        SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
+
+        if (sbx_diag_text(&cli->diags.v[cli->reported], &b) == SBX_OK && b.ptr)
+            print_safe(cli->err, "", b.ptr);
+    }
+}
+
+void sbx_cli_note(struct sbx_cli *cli, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    print_safe(cli->err, "sbx: ", text);
+}
+
+enum sbx_code sbx_cli_confirm(struct sbx_cli *cli, const char *question, const char *instead,
+                              struct sbx_err *err)
+{
+    char answer[16] = "";
+
+    if (cli->global.no_input || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return sbx_err_set(err, SBX_USAGE, "this asks first; without a terminal run: %s", instead);
+    fprintf(cli->err, "%s [y/N] ", question);
+    fflush(cli->err);
+    if (fgets(answer, sizeof(answer), stdin) && tolower((unsigned char)answer[0]) == 'y')
+        return SBX_OK;
+    return sbx_err_set(err, SBX_CANCELED, "nothing was done");
+}
+
+/* With JSON or YAML a failure is a value too (decision S28). */
+static void print_failure(struct sbx_cli *cli, const struct sbx_err *err)
+{
+    struct sbx_err unused = SBX_ERR_INIT;
+    json_t *list, *value;
+
+    if (cli->format == SBX_FORMAT_TABLE || cli->printed)
+        return;
+    if (!cli->diags.errors)
+        sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(err->code), err->at, NULL, NULL, "%s",
+                      err->text);
+    list = sbx_diags_json(&cli->diags);
+    value = list ? json_pack("{s:o}", "diagnostics", list) : NULL;
+    if (sbx_out_value(cli, value, &unused))
+        print_safe(cli->err, "sbx: ", unused.text);
+}
+
+static void print_error(struct sbx_cli *cli, const struct sbx_err *err)
+{
+    if (err->text[0])
+        print_safe(cli->err, "sbx: ", err->text);
+    if (err->code == SBX_USAGE)
+        fprintf(cli->err, "Run \"%s --help\" for usage.\n", cli->path);
+}
+
+static enum sbx_code run(struct sbx_cli *cli, int argc, char *const *argv, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, argv, err);
+
+    /* Help is given even where the rest of the line is wrong. */
+    if (cli->global.help || (!rc && cli->verb->n_sub)) {
+        sbx_help_print(cli->verb, cli->path, cli->out);
+        return SBX_OK;
+    }
+    return rc ? rc : cli->verb->run(cli, err);
+}
+
+static int finish(struct sbx_cli *cli, enum sbx_code rc, struct sbx_err *err)
+{
+    sbx_cli_report(cli);
+    if (rc) {
+        err->code = rc;
+        print_failure(cli, err);
+        print_error(cli, err);
+    }
+    if ((fflush(cli->out) || ferror(cli->out)) && !rc) {
+        fprintf(cli->err, "sbx: write to standard output: %s\n", strerror(errno));
+        return 1;
+    }
+    if (cli->status >= 0)
+        return cli->status;
+    return sbx_code_exit(rc);
+}
+
+int sbx_cli_main(int argc, char *const *argv, FILE *out, FILE *err_file)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct sbx_cli cli = { .arena = arena, .out = out, .err = err_file, .status = -1 };
+    struct sbx_err err = SBX_ERR_INIT;
+    int status;
+
+    if (!arena || sbx_diags_init(&cli.diags)) {
+        fputs("sbx: out of memory\n", err_file);
+        return 1;
+    }
+    status = finish(&cli, run(&cli, argc, argv, &err), &err);
+    sbx_diags_release(&cli.diags);
+    return status;
+}

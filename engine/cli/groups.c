@@ -1,0 +1,59 @@
+#include "groups.h"
+
+#define S struct sbx_sandbox_opts
+
+static const char *const pulls[] = { "always", "missing", "never", NULL };
+static const char *const runtimes[] = { "auto", "docker", "oci", NULL };
+const char *const sbx_preset_names[] = { "allow-all", "balanced", "deny-all", NULL };
+
+const struct sbx_opt sbx_sandbox_rows[] = {
+    SBX_TEXT(S, name, "name", 0, "NAME", "Name of the sandbox (default: AGENT-DIRECTORY)"),
+    SBX_TEXT(S, image, "template", 't', "IMAGE", "Use this image instead of the agent's"),
+    SBX_TEXT(S, pull, "pull", 0, "WHEN", "Pull the image: always, missing (default) or never",
+             .choices = pulls),
+    SBX_NUMBER(S, cpus, "cpus", 0, "N", "Processors the sandbox may use (0: the kit's limit, or none)"),
+    SBX_TEXT(S, memory, "memory", 'm', "SIZE", "Memory limit, such as 512m or 8g"),
+    SBX_LISTOF(S, env, "env", 'e', "NAME[=VALUE]",
+               "Set a variable; without a value it is copied from here (repeatable)"),
+    SBX_LISTOF(S, env_files, "env-file", 0, "FILE", "Read variables from a file (repeatable)"),
+    SBX_LISTOF(S, approve, "approve", 0, "WHAT",
+               "Consent to what a kit asks for, as the refusal names it (repeatable)"),
+    SBX_LISTOF(S, sockets, "allow-socket", 0, "PATH",
+               "Accept this socket inside a mounted directory (repeatable)"),
+    SBX_SWITCH(S, privileged, "allow-privileged", 0,
+               "Accept a kit that asks for a privileged container"),
+    SBX_SWITCH(S, userns, "allow-userns", 0, "Let processes inside make user namespaces"),
+    SBX_SWITCH(S, weak_network, "weak-network", 0,
+               "Accept a host where the network cannot be isolated as designed"),
+    SBX_SWITCH(S, strict_startup, "strict-startup", 0,
+               "Fail when a foreground startup command fails"),
+    SBX_SWITCH(S, keep_failed, "keep-failed", 0, "Keep the sandbox when making it fails, to look inside"),
+    SBX_REFUSED("clone", 0, SBX_OPT_SWITCH, NULL, "working on a private clone is not built yet"),
+    SBX_REFUSED("branch", 0, SBX_OPT_TEXT, "NAME", "gone from sbx; pass a git worktree as PATH"),
+    SBX_REFUSED("publish", 'p', SBX_OPT_LIST, "SPEC", "publishing ports is not built yet"),
+    SBX_REFUSED("deny-network", 0, SBX_OPT_LIST, "HOST", "rules of one sandbox are not built yet"),
+    SBX_REFUSED("credential", 0, SBX_OPT_LIST, "S=V", "credentials are not built yet"),
+    SBX_REFUSED("skills", 0, SBX_OPT_TEXT, "MODE", "the shared skills store is not built"),
+    SBX_REFUSED("static-mcp", 0, SBX_OPT_TEXT, "NAMES", "MCP servers are not built"),
+    SBX_REFUSED("cloud", 0, SBX_OPT_SWITCH, NULL, "there is no cloud: sandboxes run on this machine"),
+    SBX_OPT_END
+};
+
+const struct sbx_opt sbx_kit_rows[] = {
+    SBX_LISTOF(struct sbx_kit_opts, kits, "kit", 0, "KIT",
+               "Add a kit: a directory or a built-in name (repeatable, applied in this order)"),
+    SBX_LISTOF(struct sbx_kit_opts, args, "kit-arg", 0, "[KIT.]NAME=VALUE",
+               "Value of a kit's argument (repeatable)"),
+    SBX_LISTOF(struct sbx_kit_opts, args_files, "kit-args-file", 0, "FILE",
+               "Read values of kit arguments from a file (repeatable)"),
+    SBX_OPT_END
+};
+
+const struct sbx_opt sbx_runtime_rows[] = {
+    SBX_TEXT(struct sbx_runtime_opts, runtime, "runtime", 0, "KIND",
+             "auto (default: a running Docker Engine, else runc or crun), docker or oci",
+             .choices = runtimes),
+    SBX_TEXT(struct sbx_runtime_opts, oci_runtime, "oci-runtime", 0, "NAME",
+             "With docker a runtime the Engine knows; with oci the path of runc or crun"),
+    SBX_OPT_END
+};

@@ -1,0 +1,43 @@
+/**
+ * @file
+ * The decision log of a sandbox (docs/gate-config.md, "Log records"), read and summed up: one row for
+ * each host, port, kind of way, rule and reason.
+ */
+#ifndef SBX_CLI_LOGVIEW_H
+#define SBX_CLI_LOGVIEW_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "sbx/arena.h"
+#include "sbx/err.h"
+
+#define SBX_LOG_LINE_MAX 65536 /* bytes of a record; the gate's longest is below 2 KiB */
+#define SBX_LOG_ROWS_MAX 100000 /* rows of a summary; a sandbox can ask for any number of names */
+
+enum sbx_log_section { SBX_LOG_BLOCKED, SBX_LOG_ALLOWED, SBX_LOG_FAILED, SBX_LOG_SECTIONS };
+
+struct sbx_log_row {
+    const char *sandbox, *type, *host, *proxy, *rule, *reason; /**< host with its port; in arena */
+    const char *first, *last; /**< RFC 3339 */
+    long long count;
+    enum sbx_log_section section;
+};
+
+/** Starts as { .arena = ... }. */
+struct sbx_log_view {
+    struct sbx_arena *arena;
+    struct sbx_log_row *rows;
+    size_t n, cap;
+    json_t *index;   /* key of a row -> its number */
+    size_t skipped;  /**< lines that were no record, and rows over the bound */
+};
+void sbx_log_view_release(struct sbx_log_view *v);
+SBX_DEFINE_AUTO(sbx_log_view, sbx_log_view_release);
+
+/** Sum up one log. A line cut at the end (the gate is writing) is no error. */
+SBX_MUST_USE enum sbx_code sbx_log_view_add(struct sbx_log_view *v, FILE *log, struct sbx_err *err);
+/** Newest first. */
+void sbx_log_view_sort(struct sbx_log_view *v);
+
+#endif

@@ -1,0 +1,60 @@
+/* From the words and options of run, create and plan to a composed artifact and the engine's input. */
+#include <string.h>
+
+#include "sbx/resolve.h"
+#include "session.h"
+
+void sbx_make_release(struct sbx_make *m)
+{
+    sbx_artifact_free(m->artifact);
+}
+
+static enum sbx_code take_paths(struct sbx_cli *cli, struct sbx_make *m, size_t from,
+                                struct sbx_err *err)
+{
+    static const char *const here[] = { "." };
+    const char *const *v = cli->args.v + from;
+    size_t n = cli->args.n - from;
+    struct sbx_workspace *w = NULL;
+    enum sbx_code rc;
+
+    if (!n && m->cwd_default) {
+        v = here;
+        n = 1;
+    }
+    rc = sbx_workspace_list(cli->arena, v, n, &w, err);
+    m->create.workspaces = w;
+    m->create.n_workspaces = n;
+    return rc;
+}
+
+enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct sbx_err *err)
+{
+    struct sbx_resolve r = {
+        .word = cli->args.n ? cli->args.v[0] : NULL,
+        .kits = m->kit->kits.v,
+        .n_kits = m->kit->kits.n,
+        .args = m->kit->args.v,
+        .n_args = m->kit->args.n,
+        .args_files = m->kit->args_files.v,
+        .n_args_files = m->kit->args_files.n,
+    };
+    bool used = false;
+    enum sbx_code rc;
+
+    rc = sbx_create_fill(cli->arena, m->sandbox, m->runtime, &m->create, err);
+    if (!rc)
+        rc = sbx_resolve(&r, &cli->diags, &m->artifact, &used, err);
+    sbx_cli_report(cli);
+    if (rc)
+        return rc;
+    m->create.artifact = m->artifact;
+    return take_paths(cli, m, used ? 1 : 0, err);
+}
+
+void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a)
+{
+    for (size_t i = 0; i < a->ports.len; i++)
+        sbx_cli_note(cli, "port %d (kit %s) is not published: publishing comes in a later version",
+                     a->ports.v[i].container, a->ports.v[i].at.kit);
+}

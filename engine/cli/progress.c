@@ -1,0 +1,85 @@
+/* Progress on stderr: drawn over one line on a terminal, plain lines otherwise. */
+#include <string.h>
+
+#include "out.h"
+#include "session.h"
+
+void sbx_progress_end(struct sbx_session *s)
+{
+    if (s->step_open)
+        fputs("\r\033[K", s->cli->err);
+    s->step_open = false;
+}
+
+static void draw_step(struct sbx_session *s, const char *text)
+{
+    sbx_progress_end(s);
+    fprintf(s->cli->err, "  %.*s ...", s->width > 12 ? s->width - 8 : 72, text);
+    s->step_open = true;
+}
+
+static void draw_done(struct sbx_session *s, const char *mark, const char *text, int64_t ms)
+{
+    sbx_progress_end(s);
+    if (ms >= 100)
+        fprintf(s->cli->err, "%s %s (%.1f s)\n", mark, text, (double)ms / 1000);
+    else
+        fprintf(s->cli->err, "%s %s\n", mark, text);
+}
+
+static void draw(struct sbx_session *s, const struct sbx_event *e, const char *text)
+{
+    switch (e->kind) {
+    case SBX_EVENT_STEP:
+        draw_step(s, text);
+        break;
+    case SBX_EVENT_OUTPUT:
+        sbx_progress_end(s);
+        fprintf(s->cli->err, "    %s\n", text);
+        break;
+    case SBX_EVENT_DONE:
+        draw_done(s, "*", text, e->elapsed_ms);
+        break;
+    case SBX_EVENT_FAILED:
+        draw_done(s, "!", text, e->elapsed_ms);
+        break;
+    case SBX_EVENT_WARNING:
+        sbx_progress_end(s);
+        fprintf(s->cli->err, "warning: %s\n", text);
+        break;
+    case SBX_EVENT_NOTE:
+        sbx_progress_end(s);
+        fprintf(s->cli->err, "%s\n", text);
+        break;
+    }
+}
+
+static void print(struct sbx_session *s, const struct sbx_event *e, const char *text)
+{
+    static const char *const prefixes[] = {
+        [SBX_EVENT_STEP] = "",      [SBX_EVENT_OUTPUT] = "  ",         [SBX_EVENT_DONE] = NULL,
+        [SBX_EVENT_FAILED] = "failed: ", [SBX_EVENT_WARNING] = "warning: ", [SBX_EVENT_NOTE] = "",
+    };
+
+    if (prefixes[e->kind])
+        fprintf(s->cli->err, "%s%s\n", prefixes[e->kind], text);
+}
+
+void sbx_progress_event(void *ctx, const struct sbx_event *e)
+{
+    struct sbx_session *s = ctx;
+    SBX_AUTO_PTR(sbx_arena) arena = NULL;
+    const char *text;
+
+    if (s->quiet && e->kind != SBX_EVENT_WARNING)
+        return;
+    arena = sbx_arena_new();
+    text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
+    if (!text)
+        return;
+    if (s->fancy)
+        draw(s, e, text);
+    else
+        print(s, e, text);
+    fflush(s->cli->err);
+}

@@ -1,0 +1,32 @@
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
+                               const struct sbx_runtime_opts *runtime, struct sbx_err *err)
+{
+    struct sbx_engine_config config = {
+        .app = cli->global.app,
+        .docker_host = getenv("DOCKER_HOST"),
+        .oci_runtime = runtime ? runtime->oci_runtime : NULL,
+        .event = sbx_progress_event,
+        .ctx = s,
+        .interrupt_fd = sbx_interrupt_fd(),
+        .debug = cli->global.debug,
+    };
+    const char *term = getenv("TERM");
+
+    s->cli = cli;
+    s->fancy = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+    s->width = sbx_tty_size(NULL).cols;
+    return sbx_engine_open(&config, &s->engine, err);
+}
+
+void sbx_session_close(struct sbx_session *s)
+{
+    if (s->cli)
+        sbx_progress_end(s);
+    sbx_engine_close(s->engine);
+}

@@ -1,0 +1,95 @@
+#include <string.h>
+
+#include "out.h"
+#include "sbx/resolve.h"
+#include "verbs.h"
+
+/* Why an invalid kit is invalid where no finding says so: it could not be read at all. */
+static enum sbx_code note_error(struct sbx_cli *cli, const char *reference, enum sbx_code rc,
+                                size_t errors_before, const struct sbx_err *err)
+{
+    struct sbx_pos at = { .file = reference };
+
+    if (cli->diags.errors == errors_before)
+        sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", err->text);
+    return rc;
+}
+
+static json_t *strings(const struct sbx_strs *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->len; i++)
+        json_array_append_new(list, json_string(s->v[i]));
+    return list;
+}
+
+static json_t *row(const char *reference, const struct sbx_artifact *a, const struct sbx_err *err)
+{
+    if (!a)
+        return json_pack("{s:s,s:b,s:s,s:[]}", "reference", reference, "valid", 0, "error", err->text,
+                         "warnings");
+    return json_pack("{s:s,s:b,s:s,s:s,s:o}", "reference", reference, "valid", 1, "name", a->name,
+                     "kind", a->kind, "warnings", strings(&a->warnings));
+}
+
+static enum sbx_code check(struct sbx_cli *cli, const char *reference, json_t *kits,
+                           struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    size_t errors = cli->diags.errors;
+    enum sbx_code rc = sbx_resolve_load(reference, &cli->diags, &a, err);
+
+    if (rc)
+        rc = note_error(cli, reference, sbx_err_wrap(err, rc, "kit %s", reference), errors, err);
+    json_array_append_new(kits, row(reference, a, err));
+    sbx_cli_report(cli);
+    if (rc || cli->format != SBX_FORMAT_TABLE)
+        return rc;
+    for (size_t i = 0; i < a->warnings.len; i++)
+        sbx_cli_note(cli, "warning: %s: %s", reference, a->warnings.v[i]);
+    fprintf(cli->out, "VALID: %s (%s)\n", a->name, a->kind);
+    return SBX_OK;
+}
+
+static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *kits = json_array();
+    enum sbx_code worst = SBX_OK;
+    size_t bad = 0;
+
+    for (size_t i = 0; i < cli->args.n; i++) {
+        enum sbx_code rc = check(cli, cli->args.v[i], kits, err);
+
+        if (rc == SBX_NO_MEMORY)
+            return rc;
+        bad += rc != SBX_OK;
+        worst = rc ? rc : worst;
+    }
+    if (cli->format != SBX_FORMAT_TABLE) {
+        json_t *list = sbx_diags_json(&cli->diags);
+        enum sbx_code rc = sbx_out_value(cli, list ? json_pack("{s:O,s:o}", "kits", kits,
+                                                               "diagnostics", list) : NULL, err);
+
+        if (rc)
+            return rc;
+    }
+    if (worst && cli->args.n > 1)
+        sbx_err_set(err, worst, "%zu of %zu kits are not valid", bad, cli->args.n);
+    return worst == SBX_USAGE ? SBX_FAILED : worst;
+}
+
+const struct sbx_verb sbx_verb_kit_validate = {
+    .name = "validate",
+    .summary = "Check kits and say all that is wrong with them",
+    .args = "KIT...",
+    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on standard\n"
+             "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write.\n"
+             "A valid kit prints \"VALID: NAME (KIND)\". Nothing is fetched, composed or run.",
+    .example = "sbx kit validate ./my-kit\n"
+               "sbx kit validate --json kits/*/ | jq '.diagnostics[].message'",
+    .min = 1,
+    .max = 100000,
+    .words = SBX_WORDS_KIT,
+    .run = validate,
+};

@@ -1,0 +1,216 @@
+#include <errno.h>
+#include <string.h>
+
+#include "logview.h"
+#include "out.h"
+#include "session.h"
+#include "verbs.h"
+
+struct log_opts {
+    bool raw, quiet;
+    unsigned limit;
+    const char *type;
+};
+
+static const char *const types[] = { "all", "network", "filesystem", NULL };
+
+static const struct sbx_opt rows[] = {
+    SBX_SWITCH(struct log_opts, raw, "raw", 0, "Print the records themselves, one JSON value a line"),
+    SBX_COUNT(struct log_opts, limit, "limit", 0, "N", "At most N rows of each section (with --raw: the last N)"),
+    SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only"),
+    SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network (there are no others)",
+             .choices = types, .hidden = true),
+    SBX_OPT_END
+};
+static const struct sbx_opt_group groups[] = { { .v = rows } };
+
+static const char *const section_names[] = { "Blocked requests", "Allowed requests", "Failed requests" };
+static const char *const section_keys[] = { "blocked_hosts", "allowed_hosts", "failed_hosts" };
+
+static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const char *name, FILE **ret,
+                              struct sbx_err *err)
+{
+    const char *path = NULL;
+    enum sbx_code rc = sbx_sandbox_log_path(s->engine, name, cli->arena, &path, err);
+
+    if (rc)
+        return rc;
+    *ret = fopen(path, "re");
+    if (!*ret && errno != ENOENT)
+        return sbx_err_errno(err, "read %s", path);
+    return SBX_OK; /* no file: nothing was asked yet */
+}
+
+static json_t *row_json(const struct sbx_log_row *r)
+{
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "vm_name", r->sandbox, "type", r->type,
+                     "host", r->host, "proxy_type", r->proxy, "rule", r->rule, "reason", r->reason,
+                     "last_seen", r->last, "count_since", r->first, "count", (json_int_t)r->count);
+}
+
+static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit,
+                              struct sbx_err *err)
+{
+    json_t *value = json_object();
+
+    for (int section = 0; section < SBX_LOG_SECTIONS; section++) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < v->n && json_array_size(list) < limit; i++)
+            if (v->rows[i].section == (enum sbx_log_section)section)
+                json_array_append_new(list, row_json(&v->rows[i]));
+        if (json_object_set_new(value, section_keys[section], list))
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    return sbx_out_value(cli, value, err);
+}
+
+static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit,
+                              struct sbx_err *err)
+{
+    static const char *const head[] = { "SANDBOX", "TYPE",   "HOST",      "PROXY",
+                                        "RULE",    "REASON", "LAST SEEN", "COUNT" };
+    bool any = false;
+
+    for (int section = 0; section < SBX_LOG_SECTIONS; section++) {
+        struct sbx_columns c = { .arena = cli->arena, .head = head, .n = SBX_ARRAY_LEN(head) };
+
+        for (size_t i = 0; i < v->n && c.len < limit; i++) {
+            const struct sbx_log_row *r = &v->rows[i];
+            const char *cells[] = { r->sandbox, r->type, r->host, r->proxy, r->rule, r->reason, r->last,
+                                    sbx_arena_printf(cli->arena, "%lld", r->count) };
+
+            if (r->section == (enum sbx_log_section)section && sbx_columns_add(&c, cells, err))
+                return SBX_NO_MEMORY;
+        }
+        if (!c.len)
+            continue;
+        fprintf(cli->out, "%s%s:\n", any ? "\n" : "", section_names[section]);
+        sbx_columns_print(&c, cli->out);
+        any = true;
+    }
+    if (!any)
+        fputs("No requests yet.\n", cli->out);
+    return SBX_OK;
+}
+
+static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit)
+{
+    for (size_t i = 0; i < v->n && i < limit; i++)
+        fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
+}
+
+/* The records as the gate wrote them; only the last `limit` of all. */
+static enum sbx_code raw(struct sbx_cli *cli, FILE *log, size_t limit, json_t *list,
+                         struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *line = NULL;
+    size_t size = 0, n = 0, skip;
+    ssize_t len;
+
+    while ((len = getline(&line, &size, log)) > 0)
+        n += line[len - 1] == '\n';
+    skip = n > limit ? n - limit : 0;
+    rewind(log);
+    while ((len = getline(&line, &size, log)) > 0 && line[len - 1] == '\n') {
+        json_t *record;
+
+        if (skip && skip--)
+            continue;
+        record = json_loadb(line, (size_t)len, 0, NULL);
+        if (!record)
+            continue;
+        if (cli->format == SBX_FORMAT_TABLE)
+            fwrite(line, 1, (size_t)len, cli->out);
+        else
+            json_array_append(list, record);
+        json_decref(record);
+    }
+    return ferror(log) ? sbx_err_errno(err, "read the log") : SBX_OK;
+}
+
+static enum sbx_code names(struct sbx_cli *cli, struct sbx_session *s, struct sbx_texts *ret,
+                           struct sbx_err *err)
+{
+    struct sbx_sandbox_info *v = NULL;
+    size_t n = 0;
+    enum sbx_code rc;
+
+    if (cli->args.n) {
+        *ret = cli->args;
+        return SBX_OK;
+    }
+    rc = sbx_sandbox_list(s->engine, cli->arena, &v, &n, err);
+    ret->v = sbx_arena_array(cli->arena, n + 1, sizeof(*ret->v));
+    if (!rc && !ret->v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    for (ret->n = 0; !rc && ret->n < n; ret->n++)
+        ret->v[ret->n] = v[ret->n].name;
+    return rc;
+}
+
+static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s, const struct sbx_texts *who,
+                              struct sbx_log_view *v, json_t *records, struct sbx_err *err)
+{
+    const struct log_opts *o = cli->options;
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < who->n; i++) {
+        FILE *log = NULL;
+
+        rc = open_log(cli, s, who->v[i], &log, err);
+        if (rc || !log)
+            continue;
+        rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, records, err)
+                    : sbx_log_view_add(v, log, err);
+        fclose(log);
+    }
+    return rc;
+}
+
+static enum sbx_code show(struct sbx_cli *cli, struct sbx_err *err)
+{
+    const struct log_opts *o = cli->options;
+    size_t limit = o->limit ? o->limit : SIZE_MAX;
+    SBX_AUTO(sbx_session) s = { .quiet = true };
+    SBX_AUTO(sbx_log_view) v = { .arena = cli->arena };
+    SBX_AUTO_JSON json_t *records = json_array();
+    struct sbx_texts who = { 0 };
+    enum sbx_code rc = sbx_session_open(&s, cli, NULL, err);
+
+    if (!rc)
+        rc = names(cli, &s, &who, err);
+    if (!rc)
+        rc = read_all(cli, &s, &who, &v, records, err);
+    if (rc)
+        return rc;
+    if (v.skipped)
+        sbx_cli_note(cli, "note: %zu lines of the log were left out", v.skipped);
+    if (o->raw)
+        return cli->format == SBX_FORMAT_TABLE ? SBX_OK
+                                               : sbx_out_value(cli, json_incref(records), err);
+    sbx_log_view_sort(&v);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return as_value(cli, &v, limit, err);
+    if (!o->quiet)
+        return as_table(cli, &v, limit, err);
+    hosts_only(cli, &v, limit);
+    return SBX_OK;
+}
+
+const struct sbx_verb sbx_verb_policy_log = {
+    .name = "log",
+    .summary = "Show what sandboxes asked for, and what was decided",
+    .args = "[SANDBOX]",
+    .about = "Two sections, blocked and allowed (and failed: allowed, but the host did not answer), with one row a\n"
+             "host and port. PROXY is how it came: forward and forward-bypass by the proxy, transparent and network\n"
+             "around it. The log of a removed sandbox is kept until its name is used again.",
+    .example = "sbx policy log my-sandbox\n"
+               "sbx policy log my-sandbox --raw | jq 'select(.decision == \"deny\")'",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct log_opts),
+    .max = 1,
+    .words = SBX_WORDS_SANDBOX,
+    .run = show,
+};

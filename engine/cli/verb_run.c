@@ -1,0 +1,250 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "sbx/resolve.h"
+#include "session.h"
+#include "verbs.h"
+
+struct run_opts {
+    struct sbx_sandbox_opts sandbox;
+    struct sbx_kit_opts kit;
+    struct sbx_runtime_opts runtime;
+    bool detach, task;
+};
+
+static const struct sbx_opt run_rows[] = {
+    SBX_SWITCH(struct run_opts, detach, "detach", 'd', "Start the sandbox without its agent and print its name"),
+    SBX_SWITCH(struct run_opts, detach, "detached", 0, "Older spelling of --detach", .hidden = true),
+    SBX_SWITCH(struct run_opts, task, "task", 0, "Start the agent without a terminal, for a task given behind --"),
+    SBX_OPT_END
+};
+static const struct sbx_opt_group groups[] = {
+    { .v = run_rows },
+    SBX_GROUP("Kits", sbx_kit_rows, struct run_opts, kit),
+    SBX_GROUP("Sandbox", sbx_sandbox_rows, struct run_opts, sandbox),
+    SBX_GROUP("Runtime", sbx_runtime_rows, struct run_opts, runtime),
+};
+
+/* Which sandbox to attach to; NULL: make one. */
+struct target {
+    const char *name;
+    struct sbx_sandbox_info info;
+};
+
+static enum sbx_code look_up(struct sbx_cli *cli, struct sbx_session *s, const char *name,
+                             struct target *t, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_sandbox_inspect(s->engine, name, cli->arena, &t->info, err);
+
+    if (rc == SBX_NOT_FOUND)
+        return SBX_OK;
+    if (!rc)
+        t->name = name;
+    return rc;
+}
+
+/* `sbx run` alone: the one sandbox of this directory. */
+static enum sbx_code find_here(struct sbx_cli *cli, struct sbx_session *s, struct target *t,
+                               struct sbx_err *err)
+{
+    struct sbx_sandbox_info *v = NULL;
+    SBX_AUTO_FREE char *cwd = realpath(".", NULL);
+    size_t n = 0, found = 0;
+    enum sbx_code rc = sbx_sandbox_list(s->engine, cli->arena, &v, &n, err);
+
+    for (size_t i = 0; !rc && cwd && i < n; i++) {
+        if (!v[i].n_workspaces || strcmp(v[i].workspaces[0].path, cwd))
+            continue;
+        t->info = v[i];
+        t->name = v[i].name;
+        found++;
+    }
+    if (rc || found == 1)
+        return rc;
+    if (found)
+        return sbx_err_set(err, SBX_USAGE,
+                           "%zu sandboxes have this directory: name one with --name", found);
+    return sbx_err_set(err, SBX_USAGE,
+                       "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
+}
+
+/* Options that only matter when a sandbox is made are an error on one that exists. */
+static enum sbx_code check_reattach(const struct run_opts *o, const char *name, struct sbx_err *err)
+{
+    const struct sbx_sandbox_opts *s = &o->sandbox;
+    const char *flag = s->image         ? "template"
+                       : s->memory      ? "memory"
+                       : s->cpus > 0    ? "cpus"
+                       : s->pull        ? "pull"
+                       : s->privileged  ? "allow-privileged"
+                       : s->userns      ? "allow-userns"
+                       : s->sockets.n   ? "allow-socket"
+                                        : NULL;
+
+    if (!flag)
+        return SBX_OK;
+    return sbx_err_set(err, SBX_USAGE,
+                       "sandbox \"%s\" exists and --%s only counts when one is made; remove it first "
+                       "(sbx rm %s) or leave the flag out", name, flag, name);
+}
+
+static enum sbx_code check_same(const struct target *t, const struct sbx_make *m,
+                                struct sbx_err *err)
+{
+    if (t->info.agent && strcmp(t->info.agent, m->artifact->name))
+        return sbx_err_set(err, SBX_EXISTS, "sandbox \"%s\" exists and its agent is %s, not %s",
+                           t->name, t->info.agent, m->artifact->name);
+    return SBX_OK;
+}
+
+/* Words were given: an agent, or in the older spelling the name of a sandbox. */
+static enum sbx_code find_or_make(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
+                                  struct sbx_make *m, struct target *t, struct sbx_err *err)
+{
+    const char *word = cli->args.n ? cli->args.v[0] : NULL;
+    enum sbx_code rc;
+
+    if (word && cli->args.n == 1 && !o->kit.kits.n && !o->sandbox.name && !strchr(word, '/') &&
+        !sbx_resolve_is_agent(word) && !sbx_name_check(word, NULL)) {
+        rc = look_up(cli, s, word, t, err);
+        if (rc || t->name)
+            return rc;
+    }
+    rc = sbx_make_prepare(cli, m, err);
+    if (rc)
+        return rc;
+    if (o->sandbox.name)
+        rc = look_up(cli, s, o->sandbox.name, t, err);
+    else
+        rc = sbx_sandbox_find(s->engine, m->artifact->name,
+                              m->create.n_workspaces ? m->create.workspaces[0].path : NULL,
+                              cli->arena, &t->name, err);
+    if (rc || !t->name)
+        return rc;
+    return o->sandbox.name ? check_same(t, m, err) : SBX_OK;
+}
+
+static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
+                            struct sbx_make *m, struct target *t, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    if (cli->args.n || o->kit.kits.n) {
+        rc = find_or_make(cli, s, o, m, t, err);
+    } else if (o->sandbox.name) {
+        rc = look_up(cli, s, o->sandbox.name, t, err);
+        if (!rc && !t->name)
+            return sbx_err_set(err, SBX_NOT_FOUND,
+                               "sandbox \"%s\" not found; name an agent to make it", o->sandbox.name);
+    } else {
+        rc = find_here(cli, s, t, err);
+    }
+    if (rc || !t->name)
+        return rc;
+    return check_reattach(o, t->name, err);
+}
+
+static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct sbx_make *m,
+                              struct target *t, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    if (t->name) {
+        rc = sbx_sandbox_start(s->engine, t->name, err);
+    } else {
+        sbx_note_ports(cli, m->artifact);
+        rc = sbx_sandbox_create(s->engine, &m->create, &cli->diags, cli->arena, &t->name, err);
+    }
+    sbx_progress_end(s);
+    sbx_cli_report(cli);
+    return rc;
+}
+
+static enum sbx_code launch(struct sbx_cli *cli, struct sbx_session *s, const struct run_opts *o,
+                            const char *name, const char *const *env, struct sbx_err *err)
+{
+    bool tty = !o->task && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    const char *const *args = cli->rest.n ? sbx_argv(cli->arena, cli->rest.v, cli->rest.n) : NULL;
+    struct sbx_streams streams;
+    int status = 0;
+    enum sbx_code rc = sbx_attach(&streams, tty, true, err);
+
+    if (!rc)
+        rc = sbx_sandbox_launch(s->engine, name, tty, args, env, &streams, &status, err);
+    sbx_tty_restore();
+    cli->status = rc ? 125 : status;
+    return rc;
+}
+
+static enum sbx_code run_it(struct sbx_cli *cli, struct run_opts *o, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_make) m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime,
+                             .cwd_default = true };
+    SBX_AUTO(sbx_session) s = { .quiet = false };
+    struct target t = { .name = NULL };
+    const char *const *env = NULL;
+    enum sbx_code rc = sbx_session_open(&s, cli, &o->runtime, err);
+
+    if (!rc)
+        rc = choose(cli, &s, o, &m, &t, err);
+    /* Variables belong to a sandbox that is made, and only to this session of one that exists. */
+    if (!rc && t.name)
+        rc = sbx_env_list(cli->arena, &o->sandbox.env, &o->sandbox.env_files, &env, err);
+    if (!rc)
+        rc = bring_up(cli, &s, &m, &t, err);
+    if (rc)
+        return rc;
+    if (!o->detach)
+        return launch(cli, &s, o, t.name, env, err);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli, json_pack("{s:s}", "name", t.name), err);
+    fprintf(cli->out, "%s\n", t.name);
+    return SBX_OK;
+}
+
+static enum sbx_code run(struct sbx_cli *cli, struct sbx_err *err)
+{
+    struct run_opts *o = cli->options;
+    enum sbx_code rc;
+
+    if (!o->detach && cli->format != SBX_FORMAT_TABLE)
+        return sbx_err_set(err, SBX_USAGE, "run prints what the agent prints: --output goes with -d");
+    if (o->detach && cli->rest.n)
+        return sbx_err_set(err, SBX_USAGE, "with -d no agent starts that could take \"%s\"",
+                           cli->rest.v[0]);
+    if (o->detach && o->task)
+        return sbx_err_set(err, SBX_USAGE, "--task starts the agent, -d does not: choose one");
+    rc = run_it(cli, o, err);
+    /* 1 belongs to the agent: what failed before it is 125, like docker (decision C1). */
+    if (rc && cli->status < 0 && sbx_code_exit(rc) == 1 && !o->detach)
+        cli->status = 125;
+    return rc;
+}
+
+const struct sbx_verb sbx_verb_run = {
+    .name = "run",
+    .summary = "Run an agent in a sandbox",
+    .args = "[AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
+    .about =
+        "Makes a sandbox and attaches to its agent; when one with this agent and PATH exists, attaches to\n"
+        "that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory of a\n"
+        "sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH\n"
+        "is mounted at the same absolute path (default: the current directory); \":ro\" makes it read-only.\n"
+        "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
+        "\n"
+        "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are added to its usual\n"
+        "ones, else they replace those that the kit lists as its command. The exit status is the agent's;\n"
+        "125: sbx itself failed, 2: wrong usage, 3: consent is missing, 4: refused by policy.",
+    .example = "sbx run claude\n"
+               "sbx run shell --kit node ~/project\n"
+               "sbx run --task claude . -- -p 'fix the failing test'\n"
+               "sbx run --name shell-project",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct run_opts),
+    .max = 100,
+    .rest = true,
+    .words = SBX_WORDS_AGENT_DIRS,
+    .run = run,
+};
