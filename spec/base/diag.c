@@ -163,9 +163,10 @@ enum sbx_code sbx_diag_text(const struct sbx_diag *d, struct sbx_buf *out)
 
     if (!rc && d->severity != SBX_ERROR)
         rc = sbx_buf_addf(out, "%s: ", sbx_severity_name(d->severity));
-    if (!rc && *d->path)
+    /* the message of an unknown field names the path itself */
+    if (!rc && *d->path && strcmp(d->code, "unknown-field"))
         rc = add_escaped(out, d->path);
-    if (!rc && *d->path)
+    if (!rc && *d->path && strcmp(d->code, "unknown-field"))
         rc = sbx_buf_adds(out, ": ");
     if (!rc)
         rc = add_escaped(out, d->message);

@@ -59,7 +59,7 @@ static void check_string(struct sbx_checker *c, const struct sbx_field *f, const
         if (f->check)
             f->check(c, value, *value);
     } else if (f->required) {
-        sbx_check_report(c, SBX_ERROR, "missing-field", where, NULL, f->doc, "is required");
+        sbx_check_report(c, SBX_ERROR, "missing-field", where, NULL, NULL, "is required");
     }
 }
 

@@ -32,10 +32,12 @@ static void check_default(struct sbx_checker *c, const struct sbx_arg *a)
     if (!a->default_value)
         return;
     if (!found)
-        report(c, &a->default_value, "default", "name one of enum", "is not one of enum");
+        sbx_check_report(c, SBX_ERROR, "bad-arg", &a->default_value, "default", "name one of enum",
+                         "is not one of enum (%.80s)", a->default_value);
     else if (a->pattern && *a->pattern && !sbx_re_check(a->pattern, NULL) &&
              sbx_re_match(a->pattern, a->default_value, &err))
-        report(c, &a->default_value, "default", NULL, err.text);
+        sbx_check_report(c, SBX_ERROR, "bad-arg", &a->default_value, "default", NULL,
+                         "%s (%.80s)", err.text, a->default_value);
 }
 
 static void check_choices(struct sbx_checker *c, const struct sbx_strs *choices)

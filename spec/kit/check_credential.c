@@ -18,13 +18,13 @@ static void check_service(struct sbx_checker *c, const struct sbx_credential *cr
         sbx_check_report(c, SBX_WARNING, "unknown-provider", &cred->provider, "provider",
                          "write header and format in apiKey.inject",
                          "not in the provider registry (%.80s)", cred->provider);
-    if (!cred->api_key.inject.len && !cred->oauth.set &&
+    if (given(cred->service) && !cred->api_key.inject.len && !cred->oauth.set &&
         !sbx_provider_find(given(cred->provider) ? cred->provider : cred->service))
         sbx_check_report(c, SBX_WARNING, "unwired-credential", &cred->service, NULL,
                          "add apiKey.inject or oauth",
                          "nothing says where the credential goes, and the service is not in the "
                          "provider registry; a sandbox is refused with it (%.80s)",
-                         cred->service ? cred->service : "");
+                         cred->service);
 }
 
 static void check_inject(struct sbx_checker *c, const struct sbx_inject *i)

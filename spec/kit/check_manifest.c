@@ -90,9 +90,6 @@ static void check_mixin(struct sbx_checker *c)
                          "a mixin cannot use extends");
         c->near = NULL;
     }
-    if (a->mixins.len)
-        sbx_check_report(c, SBX_WARNING, "wrong-kind", &a->mixins, "mixins", "remove it",
-                         "only sandbox kits can have mixins; they are not applied here");
 }
 
 static void check_resources(struct sbx_checker *c)

@@ -102,14 +102,25 @@ static const char *wanted(const struct sbx_field *f)
     return f->want ? f->want : by_type[f->type];
 }
 
+/* "80" where 80 was meant */
+static bool is_quoted_number(const struct sbx_yaml_node *n)
+{
+    return (n->style == SBX_YAML_SINGLE || n->style == SBX_YAML_DOUBLE) && n->len &&
+           strspn(n->text, "0123456789.") == n->len;
+}
+
 void sbx_decode_type_error(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want)
 {
-    if (n->kind == SBX_YAML_SCALAR)
-        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "want %s, got %s (%.60s%s)",
-                          want, sbx_yaml_noun(n), n->text, n->len > 60 ? "..." : "");
-    else
+    if (n->kind != SBX_YAML_SCALAR)
         sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "want %s, got %s", want,
                           sbx_yaml_noun(n));
+    else if (strlen(n->text) != n->len)
+        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "holds a NUL byte");
+    else
+        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos,
+                          is_quoted_number(n) ? "remove the quotes" : NULL,
+                          "want %s, got %s (%.60s%s)", want, sbx_yaml_noun(n), n->text,
+                          n->len > 60 ? "..." : "");
 }
 
 static void unknown_field(struct sbx_decoder *d, const struct sbx_block *block,
@@ -388,12 +399,14 @@ static void block_type_error(struct sbx_decoder *d, const struct sbx_block *bloc
                              const struct sbx_yaml_node *n)
 {
     char want[400] = "a mapping with ";
-    size_t len = strlen(want);
+    size_t len = strlen(want), shown = block->n_fields > 6 ? 3 : block->n_fields;
 
-    for (size_t i = 0; i < block->n_fields && len < sizeof(want) - 1; i++)
+    for (size_t i = 0; i < shown && len < sizeof(want) - 1; i++)
         if (block->fields[i].type != SBX_FIELD_IGNORED)
             len += (size_t)snprintf(want + len, sizeof(want) - len, "%s%s", i ? ", " : "",
                                     block->fields[i].key);
+    if (shown < block->n_fields && len < sizeof(want))
+        snprintf(want + len, sizeof(want) - len, " and more");
     sbx_decode_type_error(d, n, want);
 }
 

@@ -8,6 +8,8 @@
 #include "decode.h"
 #include "sbx/file.h"
 
+#define READ_STEP 16384 /* bytes asked for at once; most specs fit */
+
 void sbx_artifact_free(struct sbx_artifact *a)
 {
     if (a)
@@ -38,33 +40,57 @@ static enum sbx_code sum_up(const char *file, const struct sbx_diags *diags, siz
 {
     const struct sbx_diag *first = NULL;
 
-    for (size_t i = 0; i < diags->len && !first; i++)
+    for (size_t i = 0; i < diags->len; i++)
         if (diags->v[i].severity == SBX_ERROR)
             first = &diags->v[i];
-    if (diags->errors - before != 1 || !first)
+    if (diags->errors - before != 1 || before || !first)
         return sbx_err_set(err, rc, "%s: %zu errors", file, diags->errors - before);
     return sbx_err_at(err, rc, first->pos, "%s:%u: %s%s%s", file, first->pos.line,
                       strstr(first->message, first->path) ? "" : first->path,
                       strstr(first->message, first->path) ? "" : ": ", first->message);
 }
 
+/* Does the hint of a misspelt key name the field that the validator misses? */
+static bool hint_names(const struct sbx_diag *unknown, const struct sbx_diag *missing)
+{
+    const char *dot = strrchr(unknown->path, '.'), *last = strrchr(missing->path, '.');
+    size_t parent = dot ? (size_t)(dot - unknown->path) : 0;
+    size_t other = last ? (size_t)(last - missing->path) : 0;
+    char quoted[300];
+
+    if (!unknown->hint)
+        return false;
+    snprintf(quoted, sizeof(quoted), "\"%.290s\"", missing->path);
+    if (strstr(unknown->hint, quoted))
+        return true;
+    if (parent != other || strncmp(unknown->path, missing->path, parent))
+        return false;
+    snprintf(quoted, sizeof(quoted), "\"%.290s\"", last ? last + 1 : missing->path);
+    return strstr(unknown->hint, quoted) != NULL;
+}
+
+static bool is_about_absence(const struct sbx_diag *d)
+{
+    return !strcmp(d->code, "missing-field") || !strcmp(d->code, "no-image");
+}
+
 /* A finding of the validator says nothing new where the decoder found a fault at or around it. */
 static bool is_echo(const struct sbx_diags *diags, size_t from, size_t to, const struct sbx_diag *d)
 {
     for (size_t i = from; i < to; i++) {
-        const char *path = diags->v[i].path;
-        size_t len = strlen(path), other = strlen(d->path);
-        const char *dot = strrchr(path, '.');
-        size_t parent = dot ? (size_t)(dot - path) : 0;
+        const struct sbx_diag *e = &diags->v[i];
+        size_t len = strlen(e->path), other = strlen(d->path);
 
-        if (diags->v[i].severity != SBX_ERROR)
+        if (e->severity != SBX_ERROR)
             continue;
-        if (!strncmp(path, d->path, len < other ? len : other))
+        if (!strcmp(e->code, "duplicate-key")) { /* its mapping was not decoded at all */
+            if (is_about_absence(d))
+                return true;
+        } else if (!strncmp(e->path, d->path, len < other ? len : other)) {
             return true;
-        /* a misspelt key explains a missing one beside it */
-        if (!strcmp(diags->v[i].code, "unknown-field") && !strcmp(d->code, "missing-field") &&
-            !strncmp(path, d->path, parent))
+        } else if (!strcmp(e->code, "unknown-field") && is_about_absence(d) && hint_names(e, d)) {
             return true;
+        }
     }
     return false;
 }
@@ -145,7 +171,7 @@ static enum sbx_code decode_into(const char *file, const char *text, size_t len,
         rc = check_version(file, root, diags);
     if (!rc)
         rc = decode_tree(root, a, diags);
-    if (!rc)
+    if (!rc && !root->broken)
         rc = validate(a, diags, from);
     return rc;
 }
@@ -176,108 +202,128 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, str
     return SBX_OK;
 }
 
-enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
-                                 struct sbx_diags *diags, struct sbx_artifact **ret,
-                                 struct sbx_err *err)
+/* What a loader was asked for. */
+struct request {
+    const char *path;
+    bool digest;
+    struct sbx_diags *diags;
+    struct sbx_err *err;
+};
+
+static enum sbx_code load_bytes(const struct request *q, const char *file, const char *text,
+                                size_t len, struct sbx_artifact **ret)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = sbx_kit_decode(file, text, len, diags, &a, err);
+    enum sbx_code rc = sbx_kit_decode(file, text, len, q->diags, &a, q->err);
 
-    if (!rc)
-        rc = sbx_kit_set_digest(a, text, len, err);
+    if (!rc && q->digest)
+        rc = sbx_kit_set_digest(a, text, len, q->err);
     if (!rc)
         *ret = SBX_TAKE(a);
     return rc;
 }
 
-static enum sbx_code load_stdin(struct sbx_diags *diags, struct sbx_artifact **ret,
-                                struct sbx_err *err)
+enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
+                                 struct sbx_diags *diags, struct sbx_artifact **ret,
+                                 struct sbx_err *err)
+{
+    return load_bytes(&(struct request){ file, true, diags, err }, file, text, len, ret);
+}
+
+static enum sbx_code load_stdin(const struct request *q, struct sbx_artifact **ret)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX + 1); /* one more tells that it is too long */
 
-    for (;;) {
-        char *room = sbx_buf_room(&text, 4096);
-        size_t want = 4096;
-        ssize_t n;
+    while (text.len < text.max) {
+        size_t left = text.max - text.len, want = left < READ_STEP ? left : READ_STEP;
+        char *room = sbx_buf_room(&text, want);
+        ssize_t n = room ? read(STDIN_FILENO, room, want) : 0;
 
-        if (!room) {
-            want = text.max - text.len;
-            room = want ? sbx_buf_room(&text, want) : NULL;
-        }
         if (!room)
-            break;
-        n = read(STDIN_FILENO, room, want);
+            return no_memory(q->err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return sbx_err_errno(err, "standard input");
+            return sbx_err_errno(q->err, "standard input");
         if (!n)
             break;
         sbx_buf_commit(&text, (size_t)n);
     }
-    return sbx_kit_load_bytes("<stdin>", text.ptr ? text.ptr : "", text.len, diags, ret, err);
+    return load_bytes(q, "<stdin>", text.ptr ? text.ptr : "", text.len, ret);
 }
 
 /* spec.yaml, else spec.yml; only if the first does not exist is the second looked at. */
-static enum sbx_code read_spec(int dir, const char *path, struct sbx_buf *text, char **ret_name,
-                               struct sbx_err *err)
+static enum sbx_code read_spec(int dir, const struct request *q, struct sbx_buf *text,
+                               char **ret_name)
 {
     static const char *const names[] = { "spec.yaml", "spec.yml" };
-    enum sbx_code rc = SBX_OK;
+    const char *slash = q->path[strlen(q->path) - 1] == '/' ? "" : "/";
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
-        rc = sbx_file_read(dir, names[i], text, err);
+        enum sbx_code rc = sbx_file_read(dir, names[i], text, q->err);
+
         if (rc == SBX_NOT_FOUND)
             continue;
         if (rc)
-            return sbx_err_wrap(err, rc, "kit %s", path);
-        return asprintf(ret_name, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/",
-                        names[i]) < 0 ? no_memory(err) : SBX_OK;
+            return sbx_err_wrap(q->err, rc, "kit %s", q->path);
+        return asprintf(ret_name, "%s%s%s", q->path, slash, names[i]) < 0 ? no_memory(q->err)
+                                                                          : SBX_OK;
     }
-    return sbx_err_set(err, SBX_NOT_FOUND, "kit %s: no spec.yaml or spec.yml in this directory", path);
+    return sbx_err_set(q->err, SBX_NOT_FOUND,
+                       "kit %s: no spec.yaml or spec.yml in this directory", q->path);
 }
 
-static enum sbx_code load_directory(int dir, const char *path, struct sbx_diags *diags,
-                                    struct sbx_artifact **ret, struct sbx_err *err)
+static enum sbx_code load_directory(int dir, const struct request *q, struct sbx_artifact **ret)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     SBX_AUTO_FREE char *name = NULL;
-    size_t before = diags->errors;
+    size_t before = q->diags->errors;
     enum sbx_code rc;
 
-    rc = read_spec(dir, path, &text, &name, err);
+    rc = read_spec(dir, q, &text, &name);
     if (!rc)
-        rc = sbx_kit_decode(name, text.ptr, text.len, diags, &a, err);
+        rc = sbx_kit_decode(name, text.ptr, text.len, q->diags, &a, q->err);
     if (rc)
         return rc;
-    rc = sbx_kit_walk_files(dir, path, a, diags, err);
+    rc = sbx_kit_walk_files(dir, q->path, a, q->diags, q->err);
     if (rc == SBX_SCHEMA)
-        return sum_up(name, diags, before, rc, err);
-    if (!rc)
-        rc = sbx_kit_set_digest(a, text.ptr, text.len, err);
+        return sum_up(name, q->diags, before, rc, q->err);
+    if (!rc && q->digest)
+        rc = sbx_kit_set_digest(a, text.ptr, text.len, q->err);
     if (rc)
-        return sbx_err_wrap(err, rc, "kit %s", path);
+        return sbx_err_wrap(q->err, rc, "kit %s", q->path);
     *ret = SBX_TAKE(a);
     return SBX_OK;
 }
 
-enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diags, struct sbx_artifact **ret,
-                           struct sbx_err *err)
+static enum sbx_code load(const struct request *q, struct sbx_artifact **ret)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
     SBX_AUTO_FD int fd = -1;
     enum sbx_code rc;
 
-    if (!strcmp(path, "-"))
-        return load_stdin(diags, ret, err);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!strcmp(q->path, "-"))
+        return load_stdin(q, ret);
+    fd = open(q->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
-        return load_directory(fd, path, diags, ret, err);
+        return load_directory(fd, q, ret);
     if (errno != ENOTDIR)
-        return sbx_err_errno(err, "kit %s", path);
-    rc = sbx_file_read(AT_FDCWD, path, &text, err);
+        return sbx_err_errno(q->err, "kit %s", q->path);
+    rc = sbx_file_read(AT_FDCWD, q->path, &text, q->err);
     if (rc)
-        return sbx_err_wrap(err, rc, "kit");
-    return sbx_kit_load_bytes(path, text.ptr, text.len, diags, ret, err);
+        return sbx_err_wrap(q->err, rc, "kit");
+    return load_bytes(q, q->path, text.ptr, text.len, ret);
+}
+
+enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diags, struct sbx_artifact **ret,
+                           struct sbx_err *err)
+{
+    return load(&(struct request){ path, true, diags, err }, ret);
+}
+
+enum sbx_code sbx_kit_check(const char *path, struct sbx_diags *diags, struct sbx_artifact **ret,
+                            struct sbx_err *err)
+{
+    return load(&(struct request){ path, false, diags, err }, ret);
 }

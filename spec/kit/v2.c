@@ -62,13 +62,16 @@ static struct sbx_pos pos_of(const struct sbx_yaml_node *root, const char *key)
 static void add_warnings(struct sbx_decoder *d, const struct sbx_yaml_node *root,
                          struct sbx_artifact *a)
 {
+    bool mixin = a->kind && !strcmp(a->kind, "mixin");
+
     if (a->mixins.len)
         warn(d, a, pos_of(root, "mixins"), "mixins",
-             "mixins is accepted in the schema, and applied when a sandbox is made");
-    if (a->build.set)
+             mixin ? "mixins is accepted in the schema, but only a sandbox kit's are ever applied"
+                   : "mixins is accepted in the schema, and applied when a sandbox is made");
+    if (a->build.set && a->image && *a->image)
         warn(d, a, a->build.at.pos, "sandbox.build",
              "sandbox.build is accepted in the schema but not yet implemented; sandbox.image is used");
-    if (a->kind && !strcmp(a->kind, "mixin") && a->ai_filename && *a->ai_filename) {
+    if (mixin && a->ai_filename && *a->ai_filename) {
         warn(d, a, pos_of(sbx_yaml_get(root, "agentInstructions"), "filename"),
              "agentInstructions.filename",
              "agentInstructions.filename is ignored: the file belongs to the sandbox kit");

@@ -200,7 +200,9 @@ struct sbx_artifact {
     struct sbx_strs warnings; /**< deprecations, in the reference's number and order (S12) */
     const struct sbx_places *places; /**< NULL: only the elements' own origins are known */
     bool embedded;
-    const char *digest;  /**< of spec bytes and files (S30, F2); set by the loaders */
+    /* SHA-256 of two lines, the digest of the spec's bytes and that of the files as an uncompressed
+     * archive (S30, F2; spec/kit/digest.c). NULL after sbx_kit_check() and in a composed artifact. */
+    const char *digest;
     /* composed artifacts only */
     SBX_LIST(sbx_kit_ref) kits; /**< what was composed, base first */
 };
@@ -228,7 +230,10 @@ struct sbx_embedded_kit {
  */
 SBX_MUST_USE enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diags,
                                         struct sbx_artifact **ret, struct sbx_err *err);
-/** The same from memory; `file` names it in positions. No files/. */
+/** The same without `digest`, which alone costs more than all the rest: for validate and inspect. */
+SBX_MUST_USE enum sbx_code sbx_kit_check(const char *path, struct sbx_diags *diags,
+                                         struct sbx_artifact **ret, struct sbx_err *err);
+/** sbx_kit_load() from memory; `file` names it in positions. No files/. */
 SBX_MUST_USE enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
                                               struct sbx_diags *diags, struct sbx_artifact **ret,
                                               struct sbx_err *err);

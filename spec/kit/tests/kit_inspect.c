@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 
     if (argc < 2 || sbx_diags_init(&diags))
         return 2;
-    rc = sbx_kit_load(argv[argc - 1], &diags, &a, &err);
+    rc = sbx_kit_check(argv[argc - 1], &diags, &a, &err);
     out = rc ? json_pack("{s:o}", "diagnostics", sbx_diags_json(&diags)) : sbx_artifact_json(a);
     if (!out)
         return 3;

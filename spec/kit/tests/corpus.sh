@@ -1,0 +1,13 @@
+#!/bin/sh
+# Compare the loader with the public corpus of kit specs, which lives outside this tree.
+# usage: corpus.sh PROGRAM; SBX_SHARED names the folder, else ../shared beside the sources is tried.
+set -u
+program=$1
+here=$(cd "$(dirname "$0")" && pwd)
+shared=${SBX_SHARED:-$SBX_SOURCE_DIR/../shared}
+if [ ! -x "$shared/tools/corpus-check" ]; then
+    echo "SKIPPED: no corpus in $shared (set SBX_SHARED to the folder that holds tools/corpus-check)"
+    exit 77
+fi
+exec "$shared/tools/corpus-check" "$program" --schema 2 --known "$here/corpus-known.tsv" \
+    --kits "$shared/corpus/expected.jsonl" "$shared/corpus/kits" --vectors "$shared/corpus/vectors.jsonl"

@@ -1,0 +1,129 @@
+/*
+ * About 1,200 made-up specs (vectors.jsonl), half of them damaged, and what the public reference makes
+ * of each: the artifact and its number of warnings, or a refusal and the lines of unknown fields.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sbx/kit.h"
+
+static void clean(json_t *artifact)
+{
+    json_t *environment = json_object_get(artifact, "environment");
+
+    json_object_del(artifact, "warnings");
+    json_object_del(artifact, "files");
+    json_object_del(environment, "proxyManaged");
+}
+
+/* 2 and 2.0 are one number in JSON, but two kinds of value in jansson. */
+static json_t *normal(const json_t *value)
+{
+    json_t *copy;
+    const char *key;
+    json_t *item;
+    size_t i;
+
+    if (json_is_integer(value))
+        return json_real(json_number_value(value));
+    if (!json_is_array(value) && !json_is_object(value))
+        return json_incref((json_t *)(uintptr_t)value);
+    copy = json_is_array(value) ? json_array() : json_object();
+    json_object_foreach((json_t *)(uintptr_t)value, key, item)
+        json_object_set_new(copy, key, normal(item));
+    json_array_foreach(value, i, item)
+        json_array_append_new(copy, normal(item));
+    return copy;
+}
+
+static bool same(const json_t *a, const json_t *b)
+{
+    json_t *x = normal(a), *y = normal(b);
+    bool equal = json_equal(x, y);
+
+    json_decref(x);
+    json_decref(y);
+    return equal;
+}
+
+static bool names_line(const struct sbx_diags *diags, json_int_t line)
+{
+    for (size_t i = 0; i < diags->len; i++)
+        if (diags->v[i].pos.line == (unsigned)line)
+            return true;
+    return false;
+}
+
+static const char *judge_accepted(json_t *row, const struct sbx_artifact *a)
+{
+    json_t *want = json_object_get(row, "artifact"), *got = sbx_artifact_json(a);
+    json_int_t warnings = json_integer_value(json_object_get(row, "warnings"));
+    const char *fault = NULL;
+
+    if ((size_t)warnings != a->warnings.len)
+        fault = "another number of warnings";
+    clean(got);
+    clean(want);
+    if (!same(want, got))
+        fault = "another artifact";
+    json_decref(got);
+    return fault;
+}
+
+static const char *judge(json_t *row)
+{
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    const char *text = json_string_value(json_object_get(row, "spec"));
+    bool ok = json_is_true(json_object_get(row, "ok"));
+    json_t *line;
+    size_t i;
+
+    assert_int_equal(sbx_diags_init(&diags), SBX_OK);
+    if (sbx_kit_load_bytes("spec.yaml", text, strlen(text), &diags, &a, NULL) == SBX_OK)
+        return ok ? judge_accepted(row, a) : "accepted, want refused";
+    if (ok)
+        return "refused, want accepted";
+    if (json_array_size(json_object_get(row, "unknownFields")))
+        json_array_foreach(json_object_get(row, "lines"), i, line)
+            if (!names_line(&diags, json_integer_value(line)))
+                return "a line with an unknown field is not named";
+    return NULL;
+}
+
+static void the_reference_makes_the_same_of_each(void **state)
+{
+    FILE *f = fopen(SBX_TEST_DIR "/vectors.jsonl", "r");
+    size_t cap = 0, n = 0, bad = 0;
+    SBX_AUTO_FREE char *line = NULL;
+
+    (void)state;
+    assert_non_null(f);
+    while (getline(&line, &cap, f) > 0) {
+        json_t *row = json_loads(line, 0, NULL);
+        const char *fault;
+
+        assert_non_null(row);
+        fault = judge(row);
+        if (fault)
+            printf("vector %s: %s\n", json_string_value(json_object_get(row, "id")), fault);
+        bad += fault != NULL;
+        n++;
+        json_decref(row);
+    }
+    fclose(f);
+    assert_true(n > 1000);
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_reference_makes_the_same_of_each) };
+
+    return cmocka_run_group_tests_name("kit vectors", tests, NULL, NULL);
+}
