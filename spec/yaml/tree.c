@@ -332,6 +332,27 @@ static enum sbx_code syntax_error(struct parse *p)
     return SBX_SYNTAX;
 }
 
+/* What stands behind the first document is not read, as in the reference; but it is not hidden. */
+static void note_rest(struct parse *p)
+{
+    yaml_event_t e;
+    struct sbx_pos pos;
+    bool more;
+
+    if (!p->root)
+        return;
+    more = !yaml_parser_parse(&p->parser, &e) || e.type != YAML_STREAM_END_EVENT;
+    if (p->parser.error == YAML_NO_ERROR) {
+        pos = pos_of(p, e.start_mark, e.end_mark);
+        yaml_event_delete(&e);
+    } else {
+        pos = pos_of(p, p->parser.problem_mark, p->parser.problem_mark);
+    }
+    if (more)
+        sbx_diags_add(p->b.diags, SBX_WARNING, "more-documents", pos, "", "remove the rest",
+                      "only the first document of the file is read");
+}
+
 static enum sbx_code read_events(struct parse *p)
 {
     enum sbx_code rc = SBX_OK;
@@ -344,6 +365,8 @@ static enum sbx_code read_events(struct parse *p)
         rc = on_event(p, &e);
         yaml_event_delete(&e);
     }
+    if (!rc)
+        note_rest(p);
     return rc;
 }
 
