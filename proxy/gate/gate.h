@@ -34,6 +34,7 @@ struct sbx_gate {
     struct sbx_loop loop;
     struct sbx_config *config;
     struct sbx_watch watch;
+    struct sbx_err config_fault; /**< of the newest file, if it was bad and the old rules stay */
     struct sbx_source notify;    /**< inotify of the configuration's directory, or fd -1 */
     struct sbx_timer poll;       /**< instead of it */
     struct sbx_log log;
@@ -144,7 +145,7 @@ void sbx_answer_run(struct sbx_conn *c);
 void sbx_linger_run(struct sbx_conn *c);
 
 /* reload.c */
-/** Take a new gate.json if there is one. SBX_OK also when nothing changed. */
+/** Take a new gate.json if there is one. SBX_OK also when the file is the one in use; `err` is needed. */
 SBX_MUST_USE enum sbx_code sbx_gate_reload(struct sbx_gate *g, struct sbx_err *err);
 /** The same before a decision: what fails is reported once to the ended descriptor. */
 void sbx_gate_refresh(struct sbx_gate *g);

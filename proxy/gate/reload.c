@@ -36,13 +36,17 @@ enum sbx_code sbx_gate_reload(struct sbx_gate *g, struct sbx_err *err)
     struct sbx_config *next = NULL;
     enum sbx_code rc;
 
-    if (g->config && !sbx_watch_changed(&g->watch))
-        return SBX_OK;
+    if (g->config && !sbx_watch_changed(&g->watch)) {
+        *err = g->config_fault;
+        return err->code;
+    }
     rc = sbx_watch_read(&g->watch, &next, err);
+    g->config_fault = *err;
     if (rc)
         return rc;
     sbx_config_unref(g->config);
     g->config = next;
+    *err = g->config_fault = (struct sbx_err)SBX_ERR_INIT;
     g->log.sandbox = next->sandbox;
     judge_active(g);
     return SBX_OK;
@@ -52,6 +56,8 @@ void sbx_gate_refresh(struct sbx_gate *g)
 {
     struct sbx_err err = SBX_ERR_INIT;
 
+    if (g->config_fault.code && !sbx_watch_changed(&g->watch))
+        return; /* said before */
     if (sbx_gate_reload(g, &err))
         dprintf(g->ended_fd, "gate: keeps the rules of generation %llu: %s\n",
                 (unsigned long long)g->config->generation, err.text);

@@ -280,7 +280,7 @@ class Gate:
         assert text.startswith(expect), text
         return text
 
-    def records(self, n=None, every=False):
+    def records(self, n=None):
         """The records of the log; waits until there are n."""
         end = time.monotonic() + WAIT
         while True:
@@ -328,6 +328,11 @@ class Gate:
             s.close()
         subprocess.run(["rm", "-rf", self.dir], check=True)
         return code
+
+
+def read_file(path):
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def read_all(s):
