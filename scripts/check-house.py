@@ -28,10 +28,10 @@ FLOORS = {
     "engine/late": ["spec"],
     "engine/store": ["spec", "engine/late"],
     "engine/runtime": ["spec", "engine/late", "engine/store"],
-    "engine/resolve": ["spec", "engine/store", "engine/late"],
+    "engine/resolve": ["spec", "engine/store", "engine/late", "kits"],
     "engine/plan": ["spec", "engine/runtime", "engine/resolve"],
     "engine/sandbox": ["spec", "engine/runtime", "engine/store", "engine/resolve", "engine/plan"],
-    "engine/cli": ["spec", "engine"],
+    "engine/cli": ["spec", "engine", "kits"],
     "kits": ["spec"],
     "tck": ["spec"],
 }
