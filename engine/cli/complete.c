@@ -166,6 +166,7 @@ void sbx_complete(const char *const *words, size_t n, sbx_names_fn names, FILE *
     char prefix[64];
 
     read_line(&l, words, n);
+    l.ended = l.ended || (l.verb->stop_at && l.n_args >= l.verb->stop_at);
     if (l.pending) {
         offer_value(&l, l.pending, "");
     } else if (!l.ended && !strncmp(l.word, "--", 2) && eq && (size_t)(eq - l.word) < sizeof(prefix) - 1) {

@@ -123,7 +123,7 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
                            "--output yaml, the kit as a v2 spec, is not built yet; use json");
     rc = sbx_resolve_load(cli->args.v[0], &cli->diags, &a, err);
     if (rc)
-        return sbx_err_wrap(err, rc == SBX_USAGE ? SBX_FAILED : rc, "kit %s", cli->args.v[0]);
+        return rc;
     if (cli->format == SBX_FORMAT_JSON)
         return sbx_out_value(cli, sbx_artifact_json(a), err);
     sbx_cli_report(cli);

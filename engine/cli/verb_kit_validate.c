@@ -10,7 +10,9 @@ static enum sbx_code note_error(struct sbx_cli *cli, const char *reference, enum
 {
     struct sbx_pos at = { .file = reference };
 
-    if (cli->diags.errors == errors_before)
+    /* Of one kit alone, main() says it. */
+    if (cli->diags.errors == errors_before &&
+        (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
         sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", err->text);
     return rc;
 }
@@ -41,7 +43,7 @@ static enum sbx_code check(struct sbx_cli *cli, const char *reference, json_t *k
     enum sbx_code rc = sbx_resolve_load(reference, &cli->diags, &a, err);
 
     if (rc)
-        rc = note_error(cli, reference, sbx_err_wrap(err, rc, "kit %s", reference), errors, err);
+        rc = note_error(cli, reference, rc, errors, err);
     json_array_append_new(kits, row(reference, a, err));
     sbx_cli_report(cli);
     if (rc || cli->format != SBX_FORMAT_TABLE)
@@ -76,7 +78,7 @@ static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
     }
     if (worst && cli->args.n > 1)
         sbx_err_set(err, worst, "%zu of %zu kits are not valid", bad, cli->args.n);
-    return worst == SBX_USAGE ? SBX_FAILED : worst;
+    return worst;
 }
 
 const struct sbx_verb sbx_verb_kit_validate = {

@@ -1,4 +1,5 @@
 /* One reference to one artifact: built-in names, directories, spec files. */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -33,44 +34,54 @@ static const char *expand(const char *path, struct sbx_arena *arena)
     return sbx_arena_printf(arena, "%s%s", home, path + 1);
 }
 
-static enum sbx_code load_path(const char *path, bool directory_only, struct sbx_diags *diags,
-                               struct sbx_artifact **ret, struct sbx_err *err)
-{
-    struct stat st;
-
-    if (stat(path, &st))
-        return sbx_err_errno(err, "%s", path);
-    if (directory_only && !S_ISDIR(st.st_mode))
-        return sbx_err_set(err, SBX_USAGE, "%s is a file; give the directory that holds spec.yaml",
-                           path);
-    return sbx_kit_load(path, diags, ret, err);
-}
-
-static enum sbx_code load(const char *reference, bool for_use, struct sbx_diags *diags,
-                          struct sbx_artifact **ret, struct sbx_err *err)
-{
-    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+/* A reference that was found: a built-in kit, or a path. */
+struct found {
     const struct sbx_embedded_kit *built_in;
-    struct sbx_ref ref;
     const char *path;
-    enum sbx_code rc;
+};
 
-    if (!arena)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    rc = sbx_ref_parse(reference, arena, &ref, err);
+static enum sbx_code find(const char *reference, bool directory_only, struct sbx_arena *arena,
+                          struct found *ret, struct sbx_err *err)
+{
+    struct sbx_ref ref;
+    struct stat st;
+    enum sbx_code rc = sbx_ref_parse(reference, arena, &ref, err);
+
     if (!rc)
         rc = sbx_unbuilt_ref(&ref, err);
     if (rc)
         return rc;
     if (ref.kind == SBX_REF_NAME) {
-        built_in = sbx_builtin_kit(ref.name);
-        return built_in ? sbx_kit_load_embedded(built_in, diags, ret, err)
-                        : unknown_name(ref.name, err);
+        ret->built_in = sbx_builtin_kit(ref.name);
+        return ret->built_in ? SBX_OK : unknown_name(ref.name, err);
     }
-    path = expand(ref.path, arena);
-    if (!path)
+    ret->path = expand(ref.path, arena);
+    if (!ret->path)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return load_path(path, for_use, diags, ret, err);
+    if (stat(ret->path, &st)) {
+        rc = errno == ENOENT || errno == ENOTDIR ? SBX_NOT_FOUND : SBX_IO;
+        return sbx_err_set(err, rc, "%s", strerror(errno));
+    }
+    if (directory_only && !S_ISDIR(st.st_mode))
+        return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
+    return SBX_OK;
+}
+
+/* The loader's own errors name the kit already; those of finding it get `label` and reference. */
+static enum sbx_code load(const char *reference, const char *label, bool for_use,
+                          struct sbx_diags *diags, struct sbx_artifact **ret, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct found found = { 0 };
+    enum sbx_code rc;
+
+    if (!arena)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = find(reference, for_use, arena, &found, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "%s %s", label, reference);
+    return found.built_in ? sbx_kit_load_embedded(found.built_in, diags, ret, err)
+                          : sbx_kit_load(found.path, diags, ret, err);
 }
 
 /* S30: a kit may not take a built-in agent's name, unless it is that kit to the byte. */
@@ -97,11 +108,11 @@ static enum sbx_code check_reserved(const struct sbx_artifact *a, struct sbx_err
                        "a kit); give the kit another name", a->name);
 }
 
-enum sbx_code sbx_load_for_use(const char *reference, struct sbx_diags *diags,
+enum sbx_code sbx_load_for_use(const char *reference, const char *label, struct sbx_diags *diags,
                                struct sbx_artifact **ret, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = load(reference, true, diags, &a, err);
+    enum sbx_code rc = load(reference, label, true, diags, &a, err);
 
     if (!rc)
         rc = sbx_unbuilt_kit(a, err);
@@ -123,7 +134,7 @@ enum sbx_code sbx_resolve_load(const char *reference, struct sbx_diags *diags,
     /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
     if (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))
         return sbx_kit_load(reference, diags, ret, err);
-    return load(reference, false, diags, ret, err);
+    return load(reference, "kit", false, diags, ret, err);
 }
 
 bool sbx_resolve_is_agent(const char *word)

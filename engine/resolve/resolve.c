@@ -39,10 +39,10 @@ static enum sbx_code load_kits(const struct sbx_resolve *r, struct stack *s,
     if (r->n_kits > SBX_KITS_MAX)
         return sbx_err_set(err, SBX_LIMIT, "over %d kits", SBX_KITS_MAX);
     for (; s->n < r->n_kits; s->n++) {
-        enum sbx_code rc = sbx_load_for_use(r->kits[s->n], diags, &s->kits[s->n], err);
+        enum sbx_code rc = sbx_load_for_use(r->kits[s->n], "--kit", diags, &s->kits[s->n], err);
 
         if (rc)
-            return sbx_err_wrap(err, rc, "--kit %s", r->kits[s->n]);
+            return rc;
     }
     s->sandbox = s->n;
     for (size_t i = 0; i < s->n; i++) {
@@ -98,13 +98,13 @@ static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
     if (!r->word)
         return sbx_err_set(err, SBX_USAGE,
                            "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
-    rc = sbx_load_for_use(r->word, diags, &s->agent, err);
+    rc = sbx_load_for_use(r->word, "agent", diags, &s->agent, err);
     if (rc && is_plain_directory(r->word))
         return sbx_err_set(err, SBX_USAGE,
                            "%s has no spec.yaml: the first argument is the agent, as in \"shell %s\"",
                            r->word, r->word);
     if (rc)
-        return sbx_err_wrap(err, rc, "agent %s", r->word);
+        return rc;
     if (!is_sandbox(s->agent))
         return sbx_err_set(err, SBX_USAGE,
                            "kit %s is a mixin, not an agent: add it to one, as in \"shell --kit %s\"",

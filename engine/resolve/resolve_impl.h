@@ -10,8 +10,12 @@ SBX_MUST_USE enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx
 SBX_MUST_USE enum sbx_code sbx_unbuilt_kit(const struct sbx_artifact *a, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_unbuilt_options(const struct sbx_resolve *r, struct sbx_err *err);
 
-/** Load a kit for a composition: directories and built-in names; refuses what is not built. */
-SBX_MUST_USE enum sbx_code sbx_load_for_use(const char *reference, struct sbx_diags *diags,
-                                            struct sbx_artifact **ret, struct sbx_err *err);
+/**
+ * Load a kit for a composition: directories and built-in names; refuses what is not built.
+ * @param label what the reference was given as, for messages: "agent", "--kit"
+ */
+SBX_MUST_USE enum sbx_code sbx_load_for_use(const char *reference, const char *label,
+                                            struct sbx_diags *diags, struct sbx_artifact **ret,
+                                            struct sbx_err *err);
 
 #endif

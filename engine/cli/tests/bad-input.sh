@@ -1,0 +1,157 @@
+#!/bin/bash
+# What a user may get wrong on the command line and in a kit, verb by verb: the status, and a message that helps.
+# Needs no container runtime.
+set -u
+: "${SBX_BIN:?the sbx to test}"
+fail=0 n=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+cd "$work" || exit 1
+
+t() { # STATUS TEXT ARGUMENTS...
+    local status=$1 text=$2 out got
+    shift 2
+    out=$(timeout 20 "$SBX_BIN" --no-input "$@" 2>&1 </dev/null)
+    got=$?
+    n=$((n + 1))
+    if [ $got != "$status" ] || [[ $out != *"$text"* ]]; then
+        echo "FAILED: sbx $*: status $got, want $status with [$text]; it says: $out"
+        fail=1
+    fi
+}
+kit() { # DIRECTORY NAME, the rest of spec.yaml on stdin
+    mkdir -p "$1"
+    { printf 'schemaVersion: "2"\nname: %s\n' "$2"; cat; } >"$1/spec.yaml"
+}
+
+# Every verb: an unknown flag, and missing or superfluous words.
+for verb in run create exec ls inspect stop start rm reset plan login logout version help \
+    "policy ls" "policy log" "policy init" "policy set-default" "policy reset" "policy check network" \
+    "kit validate" "kit inspect" "template load" "template ls" "template rm" "completion"; do
+    # shellcheck disable=SC2086
+    t 2 "unknown flag --no-such-flag for \"sbx $verb\"" $verb --no-such-flag
+    # shellcheck disable=SC2086
+    t 0 "Usage:" $verb --help
+done
+for verb in exec inspect stop start "policy init" "policy set-default" "policy check network" "kit validate" \
+    "kit inspect" "template load" "template rm" completion; do
+    # shellcheck disable=SC2086
+    t 2 "needs" $verb
+done
+for verb in ls reset login logout version "policy reset" "template ls"; do
+    # shellcheck disable=SC2086
+    t 2 "unexpected argument \"superfluous\"" $verb superfluous
+done
+t 2 'unknown command "rnu" for "sbx"; did you mean "run"?' rnu
+t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit validat
+t 2 "want bash, zsh or fish" completion tcsh
+t 2 "no command \"nonsense\"" help nonsense
+t 0 "Commands:" policy
+t 0 "no account is needed" login --username me --password-stdin
+t 0 "no account is needed" logout --yes
+
+# Options with values of the wrong kind.
+t 2 "--cpus lots: want a number" create shell --cpus lots
+t 2 "--memory much: want a size" create shell --memory much
+t 2 "--memory -1g: want a size" create shell --memory -1g
+t 2 "--memory 0: want a size" create shell --memory 0
+t 2 "--pull often: want one of always, missing, never" create shell --pull often
+t 2 "--runtime vm: want one of auto, docker, oci" create shell --runtime vm
+t 2 "--name: " create shell --name _
+t 2 "--name: " create shell --name default
+t 2 "--name: " create shell --name ../x
+t 2 '--env: "=x" is no NAME=VALUE' create shell -e =x
+t 2 '--env: "1A=x" is no NAME=VALUE' create shell -e 1A=x
+t 1 "--env-file nowhere: " create shell --env-file nowhere
+t 1 "--env-file .: " create shell --env-file .
+printf 'A=1\n# a remark\n\nB C=2\n' >bad.env
+t 2 "--env-file bad.env: line 4" create shell --env-file bad.env
+printf 'A=\0' >nul.env
+t 2 "NUL" create shell --env-file nul.env
+
+# The agent position and --kit.
+mkdir empty plain agent
+printf 'schemaVersion: "2"\nname: agent\nkind: sandbox\nsandbox: { image: "x:1" }\n' >agent/spec.yaml
+kit agent2 agent2 <<<$'kind: sandbox\nsandbox: { image: "x:1" }'
+kit mixin mixin <<<'kind: mixin'
+kit args args <<<$'kind: mixin\nargs: { version: { default: "1" } }'
+kit ext ext <<<$'kind: sandbox\nextends: claude'
+kit mix mix <<<$'kind: sandbox\nsandbox: { image: "x:1" }\nmixins: [hello]'
+kit claude claude <<<$'kind: sandbox\nsandbox: { image: "x:1" }'
+kit broken broken <<<$'kind: mixin\npermissions: { netwrok: {} }\nsetup: { install: [ 3 ] }'
+printf 'kind: agent\nschemaVersion: "1"\nname: old\nagent: { image: x }\n' >agent/old.yaml
+t 2 "which agent?" create
+t 1 'agent cluade: no built-in kit of that name; did you mean "claude"?' create cluade
+t 2 "./plain has no spec.yaml: the first argument is the agent, as in \"shell ./plain\"" create ./plain
+t 2 'plain has no spec.yaml' create plain
+t 1 "No such file" create ./nowhere
+t 1 "No such file" create ../nowhere/x
+t 1 "No such file" create file://./nowhere
+t 2 "is a file; give the directory" create ./agent/spec.yaml
+t 2 "kit mixin is a mixin, not an agent" create ./mixin
+t 1 "No such file" create shell --kit ./nowhere
+t 1 "no built-in kit of that name; for the directory write ./mixin" create shell --kit mixin
+t 2 "is a file" create shell --kit ./mixin/spec.yaml
+t 1 'two sandbox kits, "shell" and "agent"' create shell --kit ./agent
+t 1 'two sandbox kits, "agent" and "agent2"' create --kit ./agent --kit ./agent2
+t 2 'neither the agent (agent, by --kit ./agent) nor an existing path' create other --kit ./agent
+t 1 "built-in agents cannot be overridden by a kit" create ./claude
+t 1 "args: args: not built yet" create shell --kit ./args
+t 1 "ext: extends: not built yet" create ./ext
+t 1 "mix: mixins: not built yet" create ./mix
+t 1 "a kit from a registry: not built yet" create shell --kit "oci://ghcr.io/org/kit@sha256:$(printf '%064d' 0)"
+t 1 "a kit from a git repository: not built yet" create shell \
+    --kit "git+https://example.com/x.git#ref=$(printf '%040d' 0)"
+t 1 "--kit-arg" create shell --kit-arg a=b
+t 1 "netwrok" create shell --kit ./broken
+
+# kit validate and inspect.
+t 0 "VALID: hello (mixin)" kit validate hello
+t 0 "VALID: mixin (mixin)" kit validate ./mixin/spec.yaml
+t 1 "No such file" kit validate ./nowhere
+t 1 "kit ./empty: no spec.yaml" kit validate ./empty
+t 1 "spec.yaml" kit inspect ./empty/
+: >nothing.yaml
+t 1 "" kit validate nothing.yaml
+printf '\377\376\0' >bytes.yaml
+t 1 "" kit validate bytes.yaml
+t 1 "broken/spec.yaml:4" kit validate ./broken
+t 1 "broken/spec.yaml:5" kit validate ./broken
+mkdir -p escape/files/home
+kit escape escape <<<'kind: mixin'
+ln -s /etc/passwd escape/files/home/passwd
+t 1 "passwd" kit validate ./escape
+mkfifo pipe.yaml
+t 1 "" kit validate pipe.yaml
+t 1 "not built yet" kit inspect hello --output yaml
+t 2 "--json and --output table contradict" kit inspect hello --json --output table
+if [ "$(id -u)" != 0 ]; then
+    chmod 0 mixin/spec.yaml
+    t 1 "Permission denied" kit validate ./mixin
+fi
+
+# With JSON there is exactly one value on stdout, also for a failure.
+json() { # STATUS ARGUMENTS...
+    local status=$1 out got
+    shift
+    out=$("$SBX_BIN" --no-input "$@" 2>/dev/null </dev/null)
+    got=$?
+    n=$((n + 1))
+    if [ $got != "$status" ] || ! python3 -c 'import json, sys; json.loads(sys.stdin.read())' <<<"$out" 2>/dev/null; then
+        echo "FAILED: sbx $*: status $got, want $status, and one JSON value: $out"
+        fail=1
+    fi
+}
+json 0 kit validate hello --json
+json 1 kit validate ./broken ./nowhere hello --json
+json 0 kit inspect claude --json
+json 1 kit inspect ./broken --output json
+json 1 kit inspect ./nowhere --json
+json 2 --json rnu
+json 2 kit inspect --json
+json 1 create shell --kit ./nowhere --json
+json 0 version --output json
+
+[ $fail = 0 ] && echo "ok: $n command lines"
+exit $fail

@@ -1,0 +1,54 @@
+#!/bin/bash
+# The completion scripts, read by the shells themselves.
+set -u
+: "${SBX_BIN:?the sbx to test}"
+fail=0 missing=
+say() { echo "completion: $*"; }
+bad() { say "FAILED: $*"; fail=1; }
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+PATH=$(dirname "$SBX_BIN"):$PATH
+export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+
+for shell in bash zsh fish; do
+    "$SBX_BIN" completion $shell >"$work/$shell" || bad "no script for $shell"
+    if ! command -v $shell >/dev/null; then
+        missing="$missing $shell"
+        continue
+    fi
+    $shell -n "$work/$shell" || bad "$shell does not read its script"
+done
+
+# bash: call the function as readline would. LINE as its words; the last one is being typed.
+complete_bash() {
+    bash -c '
+        source "$1"; shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        compopt() { :; }
+        _sbx
+        printf "%s\n" "${COMPREPLY[@]}"' _ "$work/bash" "$@"
+}
+has() { # WANT WORDS...
+    local want=$1 got
+    shift
+    got=$(complete_bash "$@")
+    grep -qxF -- "$want" <<<"$got" || bad "bash: [$*] offers [$got], not [$want]"
+}
+has run sbx ru
+has --template sbx run --te
+has missing sbx run --pull = mi
+has never sbx run --pull = ""
+has claude sbx run c
+has hello sbx run --kit ""
+touch "$work/afile"
+cd "$work" && has afile sbx kit validate ./no af
+
+if command -v fish >/dev/null; then
+    got=$(fish --no-config -c "source $work/fish; complete -C 'sbx kit v'")
+    [[ $got == validate* ]] || bad "fish: [sbx kit v] offers [$got]"
+fi
+[ $fail = 0 ] || exit 1
+if [ -n "$missing" ]; then
+    say "NOT CHECKED for want of the shell:$missing"
+fi
+say "ok"

@@ -1,0 +1,458 @@
+/* The table, the parser, help and completion, in one process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "complete.h"
+#include "groups.h"
+#include "out.h"
+
+/* ---- a small program of its own ---- */
+
+struct toy_opts {
+    bool all, big;
+    const char *name, *mode;
+    struct sbx_texts env;
+    double cpus;
+    unsigned limit;
+};
+
+static const char *const modes[] = { "fast", "slow", NULL };
+static const struct sbx_opt toy_rows[] = {
+    SBX_SWITCH(struct toy_opts, all, "all", 'a', "All"),
+    SBX_SWITCH(struct toy_opts, big, "big", 'b', "Big"),
+    SBX_TEXT(struct toy_opts, name, "name", 'n', "NAME", "Name"),
+    SBX_TEXT(struct toy_opts, mode, "mode", 0, "MODE", "Mode", .choices = modes),
+    SBX_LISTOF(struct toy_opts, env, "env", 'e', "K=V", "Variable"),
+    SBX_NUMBER(struct toy_opts, cpus, "cpus", 0, "N", "Cores"),
+    SBX_COUNT(struct toy_opts, limit, "limit", 'l', "N", "Rows"),
+    SBX_REFUSED("clone", 'c', SBX_OPT_SWITCH, NULL, "not built yet"),
+    SBX_OPT_END
+};
+static const struct sbx_opt_group toy_groups[] = { { .v = toy_rows } };
+static const struct sbx_verb toy_plain = {
+    .name = "plain", .summary = "s", .args = "ONE [TWO]", .groups = toy_groups, .n_groups = 1,
+    .size = sizeof(struct toy_opts), .min = 1, .max = 2, .rest = true,
+};
+static const struct sbx_verb toy_exec = {
+    .name = "exec", .summary = "s", .args = "BOX COMMAND", .groups = toy_groups, .n_groups = 1,
+    .size = sizeof(struct toy_opts), .min = 2, .max = 100, .stop_at = 2, .passthrough = true,
+};
+static const struct sbx_verb toy_old = { .name = "old", .summary = "s", .not_built = "gone for good" };
+static const struct sbx_verb *const toy_subs[] = { &toy_plain, &toy_exec, &toy_old };
+static const struct sbx_verb toy = { .name = "toy", .summary = "s", .sub = toy_subs, .n_sub = 3 };
+
+static int setup(void **state)
+{
+    struct sbx_cli *cli = calloc(1, sizeof(*cli));
+
+    cli->arena = sbx_arena_new();
+    *state = cli;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct sbx_cli *cli = *state;
+
+    sbx_arena_free(cli->arena);
+    free(cli);
+    return 0;
+}
+
+/* Split a line at blanks and parse it. */
+static enum sbx_code parse(struct sbx_cli *cli, const char *line, struct sbx_err *err)
+{
+    char *argv[32] = { (char *)"toy" }, *copy = sbx_arena_strdup(cli->arena, line), *word;
+    int argc = 1;
+
+    while ((word = strsep(&copy, " ")))
+        if (*word)
+            argv[argc++] = word;
+    return sbx_cli_parse(cli, &toy, argc, argv, err);
+}
+
+static void flags_stand_anywhere_and_in_every_spelling(void **state)
+{
+    static const char *const lines[] = {
+        "plain one -a -b -n x --mode fast -e A=1 -e B=2 --cpus 1.5 -l 7 two",
+        "plain -ab --name=x --mode=fast one --env A=1 --env=B=2 --cpus=1.5 two --limit 7",
+        "--debug=false plain -abnx one two --mode fast -eA=1 -e=B=2 --cpus 1.5 -l7",
+        "plain --all=true --big --all=true one two -n y -n x --mode slow --mode fast -e A=1 -eB=2 "
+        "--cpus 1.5 --limit=7",
+    };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(lines); i++) {
+        struct sbx_cli cli = { .arena = ((struct sbx_cli *)*state)->arena };
+        struct sbx_err err = SBX_ERR_INIT;
+        const struct toy_opts *o;
+
+        assert_int_equal(parse(&cli, lines[i], &err), SBX_OK);
+        o = cli.options;
+        assert_true(o->all && o->big);
+        assert_string_equal(o->name, "x");
+        assert_string_equal(o->mode, "fast");
+        assert_int_equal(o->env.n, 2);
+        assert_string_equal(o->env.v[0], "A=1");
+        assert_string_equal(o->env.v[1], "B=2");
+        assert_true(o->cpus > 1.49 && o->cpus < 1.51);
+        assert_int_equal(o->limit, 7);
+        assert_int_equal(cli.args.n, 2);
+        assert_string_equal(cli.args.v[1], "two");
+        assert_string_equal(cli.path, "toy plain");
+    }
+}
+
+static void wrong_lines_are_usage_errors_that_say_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *line, *text;
+        enum sbx_code code;
+    } rows[] = {
+        { "plian x", "unknown command \"plian\" for \"toy\"; did you mean \"plain\"?", SBX_USAGE },
+        { "wholly-different", "unknown command \"wholly-different\" for \"toy\"", SBX_USAGE },
+        { "old --anything", "\"toy old\": gone for good", SBX_UNSUPPORTED },
+        { "plain", "\"toy plain\" needs ONE [TWO]", SBX_USAGE },
+        { "plain a b c", "unexpected argument \"c\"", SBX_USAGE },
+        { "plain a --naem x", "unknown flag --naem for \"toy plain\"; did you mean --name?", SBX_USAGE },
+        { "plain a --xyzzy", "unknown flag --xyzzy", SBX_USAGE },
+        { "plain a -z", "unknown flag -z", SBX_USAGE },
+        { "plain a -az", "unknown flag -z", SBX_USAGE },
+        { "plain a --name", "--name needs a value (NAME)", SBX_USAGE },
+        { "plain a -n", "-n needs a value (NAME)", SBX_USAGE },
+        { "plain a --mode medium", "--mode medium: want one of fast, slow", SBX_USAGE },
+        { "plain a --all=maybe", "--all=maybe: want true or false", SBX_USAGE },
+        { "plain a --cpus many", "--cpus many: want a number", SBX_USAGE },
+        { "plain a --cpus -1", "want a number, 0 or more", SBX_USAGE },
+        { "plain a --cpus nan", "want a number", SBX_USAGE },
+        { "plain a --cpus 0x10", "want a number", SBX_USAGE },
+        { "plain a --limit -3", "want a whole number", SBX_USAGE },
+        { "plain a --limit=", "want a whole number", SBX_USAGE },
+        { "plain a --limit 99999999999999999999", "want a whole number", SBX_USAGE },
+        { "plain a --clone", "--clone: not built yet", SBX_UNSUPPORTED },
+        { "plain a -c", "--clone: not built yet", SBX_UNSUPPORTED },
+        { "plain a --output xml", "--output xml: want one of table, json, yaml", SBX_USAGE },
+        { "plain a --json --output yaml", "contradict", SBX_USAGE },
+        { "exec box cmd", "", SBX_OK },
+        { "exec --json box cmd", "prints what the sandbox prints", SBX_USAGE },
+        { "--", "", SBX_OK },
+        { "--name x plain a", "unknown flag --name for \"toy\"", SBX_USAGE },
+    };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_cli cli = { .arena = ((struct sbx_cli *)*state)->arena };
+        struct sbx_err err = SBX_ERR_INIT;
+        enum sbx_code rc = parse(&cli, rows[i].line, &err);
+
+        if (rc != rows[i].code || !strstr(err.text, rows[i].text))
+            fail_msg("[%s] gave %s: [%s]", rows[i].line, sbx_code_name(rc), err.text);
+    }
+}
+
+static void words_behind_two_dashes_are_never_flags(void **state)
+{
+    struct sbx_cli *cli = *state;
+    struct sbx_err err = SBX_ERR_INIT;
+
+    assert_int_equal(parse(cli, "plain one -- -a --name x", &err), SBX_OK);
+    assert_int_equal(cli->args.n, 1);
+    assert_int_equal(cli->rest.n, 3);
+    assert_string_equal(cli->rest.v[0], "-a");
+    assert_false(((struct toy_opts *)cli->options)->all);
+}
+
+static void the_command_of_exec_keeps_its_own_flags(void **state)
+{
+    static const char *const lines[] = { "exec -a box ls -la --name -- x", "exec box -a -- ls -la --name -- x",
+                                         "exec -a -- box ls -la --name -- x" };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(lines); i++) {
+        struct sbx_cli cli = { .arena = ((struct sbx_cli *)*state)->arena };
+        struct sbx_err err = SBX_ERR_INIT;
+
+        assert_int_equal(parse(&cli, lines[i], &err), SBX_OK);
+        assert_true(((struct toy_opts *)cli.options)->all);
+        assert_int_equal(cli.args.n, 6);
+        assert_string_equal(cli.args.v[1], "ls");
+        assert_string_equal(cli.args.v[2], "-la");
+        assert_string_equal(cli.args.v[4], "--");
+        assert_string_equal(cli.args.v[5], "x");
+    }
+}
+
+static void a_lone_dash_is_a_word(void **state)
+{
+    struct sbx_cli *cli = *state;
+    struct sbx_err err = SBX_ERR_INIT;
+
+    assert_int_equal(parse(cli, "plain -", &err), SBX_OK);
+    assert_string_equal(cli->args.v[0], "-");
+}
+
+/* ---- the real table ---- */
+
+static void visit(const struct sbx_verb *v, void (*fn)(const struct sbx_verb *v))
+{
+    fn(v);
+    for (size_t i = 0; i < v->n_sub; i++)
+        visit(v->sub[i], fn);
+}
+
+static void check_verb(const struct sbx_verb *v)
+{
+    if (!v->name || !v->summary || (!v->n_sub && !v->run && !v->not_built))
+        fail_msg("verb %s lacks something", v->name ? v->name : "?");
+    if (v->n_groups && !v->size)
+        fail_msg("verb %s has flags and nowhere to put them", v->name);
+    if (v->summary[strlen(v->summary) - 1] == '.')
+        fail_msg("summary of %s ends with a full stop", v->name);
+    for (const char *line = v->about; line && *line; line = strchrnul(line, '\n') + (*strchrnul(line, '\n') != 0))
+        if (strcspn(line, "\n") > 108)
+            fail_msg("help of %s has a line over 108 columns: %.40s", v->name, line);
+    if (v->min && !v->args)
+        fail_msg("verb %s needs arguments and does not name them", v->name);
+}
+
+static void every_verb_has_a_row_that_is_whole(void **state)
+{
+    (void)state;
+    visit(&sbx_root, check_verb);
+}
+
+static void check_flags(const struct sbx_verb *v)
+{
+    struct sbx_opt_set sets[] = { { v->groups, v->n_groups, NULL }, { &sbx_global_group, 1, NULL } };
+    struct sbx_opt_found f;
+
+    for (size_t g = 0; g < v->n_groups; g++)
+        for (const struct sbx_opt *o = v->groups[g].v; o->name; o++) {
+            if (!sbx_opt_find(sets, 2, o->name, strlen(o->name), &f) || f.opt != o)
+                fail_msg("%s --%s is declared twice", v->name, o->name);
+            if (o->letter && (!sbx_opt_find_letter(sets, 2, o->letter, &f) || f.opt != o))
+                fail_msg("%s -%c is declared twice", v->name, o->letter);
+            if (o->letter && sbx_opt_find_letter(sets + 1, 1, o->letter, &f))
+                fail_msg("%s -%c is a global flag", v->name, o->letter);
+            if ((o->type == SBX_OPT_SWITCH) != !o->value)
+                fail_msg("%s --%s: a switch has no value, others name theirs", v->name, o->name);
+            if (o->help[strlen(o->help) - 1] == '.' || strlen(o->help) > 100)
+                fail_msg("%s --%s: help is one line without a full stop", v->name, o->name);
+        }
+}
+
+static void no_flag_is_declared_twice(void **state)
+{
+    (void)state;
+    visit(&sbx_root, check_flags);
+}
+
+/* Run the whole program; the caller frees both texts. */
+static int run(const char *line, char **out, char **err)
+{
+    char *argv[32] = { (char *)"sbx" }, copy[256], *next = copy, *word;
+    size_t out_size, err_size;
+    int argc = 1, status;
+    FILE *o = open_memstream(out, &out_size), *e = open_memstream(err, &err_size);
+
+    snprintf(copy, sizeof(copy), "%s", line);
+    while ((word = strsep(&next, " ")))
+        if (*word)
+            argv[argc++] = word;
+    status = sbx_cli_main(argc, argv, o, e);
+    fclose(o);
+    fclose(e);
+    return status;
+}
+
+static void help_comes_in_each_spelling_and_on_stdout(void **state)
+{
+    static const char *const same[] = { "run --help", "run -h", "--help run", "-h run", "help run",
+                                        "run claude --help", "run --kit x --help extra -- more" };
+    char *first = NULL, *out, *err;
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(same); i++) {
+        assert_int_equal(run(same[i], &out, &err), 0);
+        assert_string_equal(err, "");
+        assert_non_null(strstr(out, "Usage:\n  sbx run [flags] [AGENT|KIT] [PATH[:ro]...] [-- ARG...]"));
+        assert_non_null(strstr(out, "-t, --template IMAGE"));
+        assert_null(strstr(out, "--clone"));
+        if (first)
+            assert_string_equal(out, first);
+        else
+            first = strdup(out);
+        free(out);
+        free(err);
+    }
+    free(first);
+}
+
+static void usage_errors_exit_2_on_stderr_and_as_json(void **state)
+{
+    char *out, *err;
+    json_t *value;
+
+    (void)state;
+    assert_int_equal(run("kit inspect", &out, &err), 2);
+    assert_string_equal(out, "");
+    assert_non_null(strstr(err, "sbx: \"sbx kit inspect\" needs KIT"));
+    assert_non_null(strstr(err, "Run \"sbx kit inspect --help\""));
+    free(out);
+    free(err);
+    assert_int_equal(run("--json kit inspect a b", &out, &err), 2);
+    value = json_loads(out, 0, NULL);
+    assert_non_null(value);
+    assert_int_equal(json_array_size(json_object_get(value, "diagnostics")), 1);
+    json_decref(value);
+    free(out);
+    free(err);
+}
+
+static void names_users_know_are_refused_by_name(void **state)
+{
+    static const char *const lines[] = {
+        "kit push ./x reg/y:1", "kit add box ./x", "secret set github", "ports box", "cp a b",
+        "daemon status", "settings list", "run claude --clone", "create shell --publish 80",
+        "run shell -p 8080:80", "template save a b", "policy allow network x",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(lines); i++) {
+        char *out, *err;
+        int status = run(lines[i], &out, &err);
+
+        if (status != 1 || !strstr(err, "sbx: ") || *out)
+            fail_msg("[%s] exits %d: %s", lines[i], status, err);
+        free(out);
+        free(err);
+    }
+}
+
+static void values_are_printed_as_yaml_that_reads_back(void **state)
+{
+    static const struct {
+        const char *json, *yaml;
+    } rows[] = {
+        { "{\"a\": 1, \"b\": [\"x\", \"yes\", \"\", \"1\"], \"c\": {}}",
+          "a: 1\nb:\n  - x\n  - \"yes\"\n  - \"\"\n  - \"1\"\nc: {}\n" },
+        { "{\"list\": [{\"k\": null, \"l\": [[1, 2], []]}]}",
+          "list:\n  - k: null\n    l:\n      -\n        - 1\n        - 2\n      - []\n" },
+        { "{\"a: b\": \"x: y #z\\n\"}", "\"a: b\": \"x: y #z\\n\"\n" },
+        { "[]", "[]\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(4096);
+        json_t *v = json_loads(rows[i].json, 0, NULL);
+
+        assert_int_equal(sbx_yaml_write(v, &b), SBX_OK);
+        assert_string_equal(b.ptr, rows[i].yaml);
+        json_decref(v);
+    }
+}
+
+/* ---- completion ---- */
+
+static void two_names(const char *app, void (*name)(void *ctx, const char *text), void *ctx)
+{
+    name(ctx, app ? app : "alpha");
+    name(ctx, "beta");
+}
+
+static void completion_knows_the_table(void **state)
+{
+    static const struct {
+        const char *line; /* ends with the word to complete, "_" for an empty one */
+        const char *want, *never;
+    } rows[] = {
+        { "ru", "run\t", "rm" },
+        { "r", "reset\t", "__complete" },
+        { "kit _", "validate\t", "push" },
+        { "run --te", "--template\t", "--cpus" },
+        { "run --cl", "", "--clone" },
+        { "run --pull _", "missing\t", "claude" },
+        { "run --pull=mi", "--pull=missing\t", "never" },
+        { "run _", "claude\t", "hello" },
+        { "run claude _", ":dirs", "claude" },
+        { "run --kit _", "hello\t", "\t--" },
+        { "run -- --", "", "--kit" },
+        { "exec _", "alpha\t", "gamma" },
+        { "exec b", "beta\t", "alpha" },
+        { "exec alpha _", ":files", "beta\t" },
+        { "--app-name gamma exec _", "gamma\t", "alpha" },
+        { "exec --app-name=gamma _", "gamma\t", "alpha" },
+        { "stop alpha _", "beta\t", ":files" },
+        { "policy set-default _", "deny-all\t", "run" },
+        { "completion _", "fish\t", "docs" },
+        { "ls --output _", "yaml\t", "alpha" },
+        { "exec -u _", "", "alpha" },
+        { "kit validate _", ":files", "alpha" },
+        { "--out", "--output\t", "run" },
+        { "exec alpha ls --", "", "--user" },
+        { "-=x", "", "run" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        char copy[128], *next = copy, *word, *out;
+        const char *words[16];
+        size_t n = 0, size;
+        FILE *f = open_memstream(&out, &size);
+
+        snprintf(copy, sizeof(copy), "%s", rows[i].line);
+        while ((word = strsep(&next, " ")))
+            words[n++] = strcmp(word, "_") ? word : "";
+        sbx_complete(words, n, two_names, f);
+        fclose(f);
+        if (!strstr(out, rows[i].want) || strstr(out, rows[i].never))
+            fail_msg("[%s] offers [%s]", rows[i].line, out);
+        free(out);
+    }
+}
+
+static void the_reference_page_is_in_step(void **state)
+{
+    char *out, *err, path[512], *text = NULL;
+    size_t size = 0, len;
+    FILE *f;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/docs/cli.md", SBX_SOURCE_DIR);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    len = (size_t)getdelim(&text, &size, '\0', f);
+    fclose(f);
+    assert_int_equal(run("completion docs", &out, &err), 0);
+    if (len != strlen(out) || strcmp(text, out))
+        fail_msg("docs/cli.md is not what the table says; run: sbx completion docs > docs/cli.md");
+    free(out);
+    free(err);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(flags_stand_anywhere_and_in_every_spelling, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_lines_are_usage_errors_that_say_what_is_wrong, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(words_behind_two_dashes_are_never_flags, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_command_of_exec_keeps_its_own_flags, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_lone_dash_is_a_word, setup, teardown),
+        cmocka_unit_test(every_verb_has_a_row_that_is_whole),
+        cmocka_unit_test(no_flag_is_declared_twice),
+        cmocka_unit_test(help_comes_in_each_spelling_and_on_stdout),
+        cmocka_unit_test(usage_errors_exit_2_on_stderr_and_as_json),
+        cmocka_unit_test(names_users_know_are_refused_by_name),
+        cmocka_unit_test(values_are_printed_as_yaml_that_reads_back),
+        cmocka_unit_test(completion_knows_the_table),
+        cmocka_unit_test(the_reference_page_is_in_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
