@@ -72,6 +72,15 @@ static void report_unstarted(struct docker_pump *p)
         return; /* nobody is there to read it */
 }
 
+/* Engine 20.10 says 126 for both; a shell has 127 for a command that does not exist. */
+static bool is_missing(const struct docker_pump *p)
+{
+    static const char *const words[] = { "executable file not found", "no such file" };
+
+    return memmem(p->held, p->held_len, words[0], strlen(words[0])) ||
+           memmem(p->held, p->held_len, words[1], strlen(words[1]));
+}
+
 /* The streams ended; the process ends with them or, if it closed them itself, later. */
 static enum sbx_code settle(struct docker_pump *p, int *ret_status, struct sbx_err *err)
 {
@@ -85,8 +94,10 @@ static enum sbx_code settle(struct docker_pump *p, int *ret_status, struct sbx_e
         exit_code = json_object_get(c.json, "ExitCode");
         if (!json_is_true(json_object_get(c.json, "Running")) && json_is_integer(exit_code)) {
             *ret_status = (int)json_integer_value(exit_code);
-            if (p->held_len && (*ret_status == 126 || *ret_status == 127))
+            if (p->held_len && (*ret_status == 126 || *ret_status == 127)) {
+                *ret_status = is_missing(p) ? 127 : 126;
                 report_unstarted(p);
+            }
             docker_pump_unhold(p);
             return SBX_OK;
         }

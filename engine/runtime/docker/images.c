@@ -199,6 +199,9 @@ static enum sbx_code commit_body(struct docker *d, const char *container, json_t
         return rc;
     config = json_object_get(i.json, "Config");
     *ret = config ? json_incref(config) : json_object();
+    /* null would take the container's, an empty list is none */
+    if (!json_is_array(json_object_get(*ret, "Entrypoint")))
+        json_object_set_new(*ret, "Entrypoint", json_array());
     return SBX_OK;
 }
 
