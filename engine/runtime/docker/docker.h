@@ -40,8 +40,10 @@ SBX_DEFINE_AUTO(docker_call, docker_call_release);
 
 /** More than method, path and JSON; zeroed is none. */
 struct docker_extra {
-    bool upload;          /**< the request's body is a tar read from `fd` to its end */
+    bool upload;          /**< the request's body is a tar: from `source`, else read from `fd` */
     int fd;
+    ssize_t (*source)(void *ctx, char *room, size_t len, struct sbx_err *err); /**< 0: end; -1 */
+    void *source_ctx;
     const char *auth;     /**< value of X-Registry-Auth */
     /** Takes a good answer's body as it comes; not SBX_OK ends the call with that code. */
     enum sbx_code (*sink)(void *ctx, const char *data, size_t len, struct sbx_err *err);

@@ -43,6 +43,12 @@ static size_t give(char *room, size_t size, size_t n, void *ctx)
     struct transfer *t = ctx;
     ssize_t got;
 
+    if (t->extra->source) {
+        got = t->extra->source(t->extra->source_ctx, room, size * n, t->err);
+        if (got < 0)
+            t->rc = t->err ? t->err->code : SBX_IO;
+        return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
+    }
     do
         got = read(t->extra->fd, room, size * n);
     while (got < 0 && errno == EINTR);
