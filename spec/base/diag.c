@@ -87,6 +87,18 @@ void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *
         d->dropped++;
 }
 
+void sbx_diags_drop(struct sbx_diags *d, enum sbx_severity severity, const char *code)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < d->len; i++)
+        if (d->v[i].severity != severity || strcmp(d->v[i].code, code))
+            d->v[kept++] = d->v[i];
+    if (severity == SBX_ERROR)
+        d->errors -= d->len - kept;
+    d->len = kept;
+}
+
 static int rank_of_file(const struct sbx_diags *d, const char *file)
 {
     for (size_t i = 0; i < d->len; i++)

@@ -190,6 +190,22 @@ static void findings_with_hostile_bytes_stay_json_and_safe(void **state)
     assert_string_equal(out.ptr, "\\xff/\\x1b]0;t\\x07:1:1: a\\xfe: bad \\xc3(\\n; \\xfd");
 }
 
+static void findings_of_one_sort_can_be_dropped(void **state)
+{
+    SBX_AUTO(sbx_diags) d;
+
+    (void)state;
+    assert_int_equal(sbx_diags_init(&d), SBX_OK);
+    for (unsigned i = 0; i < 6; i++)
+        sbx_diags_add(&d, i % 2 ? SBX_ERROR : SBX_WARNING, i % 3 ? "x" : "y", (struct sbx_pos){ 0 },
+                      "", NULL, "%u", i);
+    sbx_diags_drop(&d, SBX_ERROR, "x");
+    assert_int_equal(d.len, 4);
+    assert_int_equal(d.errors, 1);
+    assert_string_equal(d.v[0].message, "0");
+    assert_string_equal(d.v[3].message, "4");
+}
+
 static void findings_past_the_bound_are_counted(void **state)
 {
     SBX_AUTO(sbx_diags) d;
@@ -215,6 +231,7 @@ int main(void)
         cmocka_unit_test(text_for_a_terminal_does_nothing_but_show),
         cmocka_unit_test(findings_are_printed_and_sorted),
         cmocka_unit_test(findings_with_hostile_bytes_stay_json_and_safe),
+        cmocka_unit_test(findings_of_one_sort_can_be_dropped),
         cmocka_unit_test(findings_past_the_bound_are_counted),
     };
 

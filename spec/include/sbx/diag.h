@@ -48,6 +48,8 @@ SBX_DEFINE_AUTO(sbx_diags, sbx_diags_release);
 void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *code,
                    struct sbx_pos pos, const char *path, const char *hint, const char *fmt, ...)
     SBX_PRINTF(7, 8);
+/** Forget the findings of one code and severity: another check has settled them. Keeps `errors` true. */
+void sbx_diags_drop(struct sbx_diags *d, enum sbx_severity severity, const char *code);
 /** Put the findings in the order of file (as first seen), line and column. */
 void sbx_diags_sort(struct sbx_diags *d);
 /** One finding as text, without a newline. */

@@ -249,17 +249,35 @@ json_t *sbx_artifact_json(const struct sbx_artifact *a);
 bool sbx_kit_name_reserved(const char *name);
 
 /**
- * Compose one sandbox kit with mixins (seed "composition", S5, S7, S21, S23, S26), in this order.
- * Checks kinds, unique names and requires.agent, merges, and validates the whole again.
+ * Digest of the program's own kit of this name, as sbx_kit_load_embedded() gives it; NULL: there is no
+ * such kit. The text stays valid during the composition.
+ */
+typedef const char *sbx_builtin_digest_fn(const char *name, void *data);
+
+/** What composition asks its caller; every field may be empty. */
+struct sbx_compose_opts {
+    const char *const *references; /**< parallel to base and mixins (1 + n), as the user wrote them */
+    /** S30: a kit with a reserved name must be the built-in itself. NULL: only embedded ones pass. */
+    sbx_builtin_digest_fn *builtin_digest;
+    void *data; /**< for builtin_digest */
+};
+
+/**
+ * Compose one sandbox kit with mixins (seed "composition", S5, S7, S21, S23, S26, S30), in this order.
+ * Checks kinds, unique and reserved names and requires.agent, merges, and validates the whole again;
+ * the remarks of single kits are not repeated. Elements keep their origins, so that each rule,
+ * variable, command and file tells its kit. `extends`, `mixins`, `args` and `requires` were the
+ * business of the single kits: the composed artifact has none.
  *
- * @param base       kind sandbox
- * @param references parallel to base and mixins (1 + n), as the user wrote them; may be NULL
- * @param ret        the caller's; keeps nothing of the inputs but embedded bytes
- * @return SBX_OK, SBX_SCHEMA or SBX_CONFLICT (diags has the errors, err sums up), SBX_NO_MEMORY
+ * @param base kind sandbox; its extends and mixins are applied by now
+ * @param opts may be NULL
+ * @param ret  the caller's; keeps nothing of the inputs but embedded bytes
+ * @return SBX_OK, SBX_CONFLICT (kits contradict each other) or SBX_SCHEMA (then diags has the errors,
+ *         err sums up), SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_compose(const struct sbx_artifact *base,
                                        const struct sbx_artifact *const *mixins, size_t n,
-                                       const char *const *references, struct sbx_diags *diags,
+                                       const struct sbx_compose_opts *opts, struct sbx_diags *diags,
                                        struct sbx_artifact **ret, struct sbx_err *err);
 
 /** Validation of one artifact, the same for a single kit and a composed one (S23). */

@@ -1,0 +1,43 @@
+/* Inside composition: the artifact under construction, copies of elements, merges of sections. */
+#ifndef SBX_KIT_COMPOSE_H
+#define SBX_KIT_COMPOSE_H
+
+#include "sbx/kit.h"
+
+struct sbx_composer {
+    struct sbx_artifact *out;
+    const struct sbx_artifact *const *kits; /* base first */
+    size_t n;
+    const struct sbx_compose_opts *opts; /* never NULL */
+    struct sbx_diags *diags;
+    bool conflict;  /* a finding is about two kits, not one */
+    bool no_memory; /* sticks: looked at once at the end */
+    const char *file_from, *file_to; /* the file name last copied: most elements share it */
+};
+
+/* Copies into the arena of `out` (compose_copy.c). */
+const char *sbx_copy_text(struct sbx_composer *c, const char *text);
+struct sbx_origin sbx_copy_origin(struct sbx_composer *c, struct sbx_origin at);
+struct sbx_strs sbx_copy_strs(struct sbx_composer *c, const struct sbx_strs *from);
+struct sbx_pairs sbx_copy_pairs(struct sbx_composer *c, const struct sbx_pairs *from);
+struct sbx_credential sbx_copy_credential(struct sbx_composer *c, const struct sbx_credential *from);
+struct sbx_volume sbx_copy_volume(struct sbx_composer *c, const struct sbx_volume *from);
+struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_static_file *from,
+                                     bool borrow);
+void *sbx_copy_array(struct sbx_composer *c, size_t n, size_t size); /* NULL with no_memory, or n 0 */
+
+/* The manifest and what only the sandbox kit has (compose_base.c). */
+void sbx_compose_base(struct sbx_composer *c, const struct sbx_artifact *base);
+/* Sections that all kits have (compose_merge.c). */
+void sbx_compose_sections(struct sbx_composer *c);
+void sbx_compose_credentials(struct sbx_composer *c); /* compose_credential.c */
+void sbx_compose_files(struct sbx_composer *c);       /* compose_files.c */
+/* Kinds, names, requires.agent: before anything is merged (compose_check.c). */
+void sbx_compose_check(struct sbx_composer *c);
+
+/* An error about two kits. */
+void sbx_compose_conflict(struct sbx_composer *c, const char *code, struct sbx_origin at,
+                          const char *path, const char *hint, const char *fmt, ...)
+    SBX_PRINTF(6, 7);
+
+#endif

@@ -1,0 +1,192 @@
+/* Sections that every kit may have, each by its rule (seed "composition", "Merge rules"). */
+#include <string.h>
+
+#include "compose.h"
+
+/* How many elements all kits have in one list together. */
+#define TOTAL(c, member)                                                                           \
+    __extension__({                                                                                \
+        size_t total_ = 0;                                                                         \
+        for (size_t i_ = 0; i_ < (c)->n; i_++)                                                     \
+            total_ += (c)->kits[i_]->member.len;                                                   \
+        total_;                                                                                    \
+    })
+
+/* Room for all of them; false: nothing to do, or no memory. */
+#define ROOM(c, member) \
+    (((c)->out->member.v = sbx_copy_array(c, TOTAL(c, member), sizeof(*(c)->out->member.v))) != NULL)
+
+static bool holds(const struct sbx_strs *list, const char *text)
+{
+    for (size_t i = 0; i < list->len; i++)
+        if (!strcmp(list->v[i], text))
+            return true;
+    return false;
+}
+
+/* Append one kit's list; with `once`, only what is not there yet. */
+static void append_strs(struct sbx_composer *c, struct sbx_strs *to, const struct sbx_strs *from,
+                        struct sbx_origin fallback, bool once)
+{
+    to->set = to->set || from->set;
+    for (size_t i = 0; i < from->len && to->v && to->at; i++) {
+        if (once && holds(to, from->v[i]))
+            continue;
+        to->v[to->len] = sbx_copy_text(c, from->v[i]);
+        to->at[to->len++] = sbx_copy_origin(c, from->at ? from->at[i] : fallback);
+    }
+}
+
+#define MERGE_STRS(c, member, once)                                                                \
+    do {                                                                                           \
+        size_t total = TOTAL(c, member);                                                           \
+        (c)->out->member.v = sbx_copy_array(c, total, sizeof(*(c)->out->member.v));                \
+        (c)->out->member.at = sbx_copy_array(c, total, sizeof(*(c)->out->member.at));              \
+        for (size_t k = 0; k < (c)->n; k++)                                                        \
+            append_strs(c, &(c)->out->member, &(c)->kits[k]->member, (c)->kits[k]->at, once);      \
+    } while (0)
+
+static void merge_ports(struct sbx_composer *c)
+{
+    if (!ROOM(c, ports))
+        return;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->kits[k]->ports.len; i++) {
+            const struct sbx_port *p = &c->kits[k]->ports.v[i];
+
+            c->out->ports.v[c->out->ports.len++] = (struct sbx_port){
+                .at = sbx_copy_origin(c, p->at),
+                .container = p->container,
+                .protocol = sbx_copy_text(c, p->protocol),
+                .name = sbx_copy_text(c, p->name),
+            };
+        }
+    c->out->ports.set = true;
+}
+
+static void merge_install(struct sbx_composer *c)
+{
+    if (!ROOM(c, install))
+        return;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->kits[k]->install.len; i++) {
+            const struct sbx_install *x = &c->kits[k]->install.v[i];
+
+            c->out->install.v[c->out->install.len++] = (struct sbx_install){
+                .at = sbx_copy_origin(c, x->at),
+                .command = sbx_copy_text(c, x->command),
+                .user = sbx_copy_text(c, x->user),
+                .description = sbx_copy_text(c, x->description),
+            };
+        }
+    c->out->install.set = true;
+}
+
+static void merge_startup(struct sbx_composer *c)
+{
+    if (!ROOM(c, startup))
+        return;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->kits[k]->startup.len; i++) {
+            const struct sbx_startup *x = &c->kits[k]->startup.v[i];
+
+            c->out->startup.v[c->out->startup.len++] = (struct sbx_startup){
+                .at = sbx_copy_origin(c, x->at),
+                .command = sbx_copy_strs(c, &x->command),
+                .user = sbx_copy_text(c, x->user),
+                .description = sbx_copy_text(c, x->description),
+                .background = x->background,
+            };
+        }
+    c->out->startup.set = true;
+}
+
+static void merge_setup_files(struct sbx_composer *c)
+{
+    if (!ROOM(c, setup_files))
+        return;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = 0; i < c->kits[k]->setup_files.len; i++) {
+            const struct sbx_setup_file *x = &c->kits[k]->setup_files.v[i];
+
+            c->out->setup_files.v[c->out->setup_files.len++] = (struct sbx_setup_file){
+                .at = sbx_copy_origin(c, x->at),
+                .path = sbx_copy_text(c, x->path),
+                .content = sbx_copy_text(c, x->content),
+                .mode = sbx_copy_text(c, x->mode),
+                .description = sbx_copy_text(c, x->description),
+                .only_if_missing = x->only_if_missing,
+            };
+        }
+    c->out->setup_files.set = true;
+}
+
+static void set_variable(struct sbx_composer *c, const struct sbx_pair *from)
+{
+    struct sbx_pairs *to = &c->out->variables;
+    struct sbx_pair pair = { sbx_copy_text(c, from->name), sbx_copy_text(c, from->value),
+                             sbx_copy_origin(c, from->at) };
+    size_t i = 0;
+
+    while (i < to->len && strcmp(to->v[i].name, from->name))
+        i++;
+    to->v[i] = pair;
+    to->len += i == to->len;
+}
+
+/* The last kit that sets a variable wins, and is its origin. */
+static void merge_variables(struct sbx_composer *c)
+{
+    for (size_t k = 0; k < c->n; k++) {
+        c->out->environment_set = c->out->environment_set || c->kits[k]->environment_set;
+        c->out->variables.set = c->out->variables.set || c->kits[k]->variables.set;
+    }
+    if (!ROOM(c, variables))
+        return;
+    for (size_t k = 0; k < c->n && !c->no_memory; k++)
+        for (size_t i = 0; i < c->kits[k]->variables.len; i++)
+            set_variable(c, &c->kits[k]->variables.v[i]);
+}
+
+static bool same_path(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* The last kit that names a path wins (S21). */
+static void merge_volumes(struct sbx_composer *c)
+{
+    if (!ROOM(c, volumes))
+        return;
+    for (size_t k = 0; k < c->n && !c->no_memory; k++)
+        for (size_t v = 0; v < c->kits[k]->volumes.len; v++) {
+            const struct sbx_volume *from = &c->kits[k]->volumes.v[v];
+            size_t i = 0;
+
+            while (i < c->out->volumes.len && !same_path(c->out->volumes.v[i].path, from->path))
+                i++;
+            c->out->volumes.v[i] = sbx_copy_volume(c, from);
+            c->out->volumes.len += i == c->out->volumes.len;
+        }
+    c->out->volumes.set = true;
+}
+
+void sbx_compose_sections(struct sbx_composer *c)
+{
+    for (size_t k = 0; k < c->n; k++) {
+        c->out->caps_set = c->out->caps_set || c->kits[k]->caps_set;
+        c->out->security_set = c->out->security_set || c->kits[k]->security_set;
+        c->out->privileged = c->out->privileged || c->kits[k]->privileged;
+    }
+    MERGE_STRS(c, allow, false);
+    MERGE_STRS(c, deny, false);
+    MERGE_STRS(c, licenses, true);
+    MERGE_STRS(c, locked, true);
+    MERGE_STRS(c, warnings, false);
+    merge_ports(c);
+    merge_install(c);
+    merge_startup(c);
+    merge_setup_files(c);
+    merge_variables(c);
+    merge_volumes(c);
+}
