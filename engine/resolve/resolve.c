@@ -118,8 +118,12 @@ static enum sbx_code compose(const struct sbx_resolve *r, const struct stack *s,
 {
     const struct sbx_artifact *mixins[SBX_KITS_MAX], *base = s->agent;
     const char *references[SBX_KITS_MAX + 1] = { r->word };
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct sbx_compose_opts opts = { references, sbx_builtin_digest, arena };
     size_t n = 0;
 
+    if (!arena)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (!base) {
         base = s->kits[s->sandbox];
         references[0] = r->kits[s->sandbox];
@@ -130,7 +134,7 @@ static enum sbx_code compose(const struct sbx_resolve *r, const struct stack *s,
         mixins[n] = s->kits[i];
         references[++n] = r->kits[i];
     }
-    return sbx_compose(base, mixins, n, references, diags, ret, err);
+    return sbx_compose(base, mixins, n, &opts, diags, ret, err);
 }
 
 enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,

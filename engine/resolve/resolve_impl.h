@@ -18,4 +18,7 @@ SBX_MUST_USE enum sbx_code sbx_load_for_use(const char *reference, const char *l
                                             struct sbx_diags *diags, struct sbx_artifact **ret,
                                             struct sbx_err *err);
 
+/** Digest of the built-in kit of this name, kept in `arena`; NULL: none (sbx_builtin_digest_fn). */
+const char *sbx_builtin_digest(const char *name, void *arena);
+
 #endif
