@@ -1,0 +1,291 @@
+/**
+ * @file
+ * What the files of this folder share: the engine, one sandbox under its lock ("box"), and the
+ * stages of its life. Nothing here is seen outside.
+ *
+ * Layout of the state (docs/gate-config.md section 1 has the gate's part):
+ *
+ *     STATE/app.lock                 shared by every change, exclusive for reset
+ *     STATE/locks/NAME               flock: who changes NAME
+ *     STATE/logs/NAME.jsonl          decisions of a removed sandbox
+ *     STATE/sandboxes/NAME/          0700
+ *         sandbox.json plan.json     identity and plan; replaced atomically
+ *         records.jsonl              what was done to it, hash-chained
+ *         blobs/HEX                  contents of planned files
+ *         ca/{key,cert}.pem          0600
+ *         etc/{hosts,resolv.conf,hostname}   bind-mounted
+ *         mnt/N                      id-mapped workspaces, while it runs
+ *         sessions/PID               flock: an attached exec or run
+ *         gate/ log.jsonl run/ net/
+ */
+#ifndef SBX_SANDBOX_BOX_H
+#define SBX_SANDBOX_BOX_H
+
+#include "sbx/sandbox.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#define SBX_STATE_VERSION 1
+#define SBX_STATE_MAX 1048576      /* bytes of sandbox.json and the small files beside it */
+#define SBX_STOP_TIMEOUT_S 10      /* PID 1 gives processes 8 s */
+#define SBX_READY_TIMEOUT_MS 10000 /* helper, gate, PID 1: they need milliseconds */
+
+struct sbx_engine {
+    struct sbx_paths paths;
+    struct sbx_engine_config config;
+    char *docker_host, *oci_runtime;
+    struct sbx_runtime *runtimes[SBX_RUNTIME_FAKE + 1];
+    unsigned stage; /* counts fault points */
+};
+
+enum sbx_state_phase { SBX_STATE_CREATING, SBX_STATE_READY, SBX_STATE_FAILED };
+
+/** How the network namespace comes to be (network.md 4). */
+enum sbx_net_mode { SBX_NET_NONE, SBX_NET_ENTER, SBX_NET_CREATE, SBX_NET_HOLDER };
+
+/** sandbox.json. Strings live in the box's arena. */
+struct sbx_record {
+    const char *id, *name, *agent, *runtime, *image, *image_id;
+    const char *container, *holder; /* ids at the runtime; NULL: not made yet */
+    const char *created_at, *last_used_at;
+    const char *started_at; /* of the container's start that was completed; NULL: none */
+    enum sbx_state_phase phase;
+    enum sbx_net_mode net;
+    unsigned starts, generation;
+    bool weak_network, strict_startup, learned;
+    const char *const *allow_sockets;
+    const char *const *env;      /* full "K=V" of every process inside */
+    const char *const *volumes;  /* names made at the runtime */
+};
+
+struct sbx_box {
+    struct sbx_engine *e;
+    struct sbx_arena *arena;
+    const char *name;
+    char *dir; /* STATE/sandboxes/NAME */
+    int dirfd; /* -1: there is none */
+    int lock;  /* -1: not held */
+    bool has_record;
+    struct sbx_record record;
+    struct sbx_plan *plan; /* NULL until loaded or made */
+    struct sbx_runtime *rt;
+    const struct sbx_runtime_info *info;
+};
+#define SBX_BOX_INIT { .dirfd = -1, .lock = -1 }
+
+/* ---- lock.c ---- */
+/** The app's lock: shared for changes, exclusive for reset. `ret` is closed to let go. */
+SBX_MUST_USE enum sbx_code sbx_lock_app(struct sbx_engine *e, bool exclusive, int *ret,
+                                        struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_lock_name(struct sbx_engine *e, const char *name, int *ret,
+                                         struct sbx_err *err);
+/** Is somebody changing it now? */
+bool sbx_lock_held(struct sbx_engine *e, const char *name);
+/** Remove the lock's file while holding it. */
+void sbx_lock_drop(struct sbx_engine *e, const char *name);
+
+/* ---- box.c ---- */
+/** Lock a name and look what is there; the directory need not exist. */
+SBX_MUST_USE enum sbx_code sbx_box_lock(struct sbx_engine *e, const char *name,
+                                        struct sbx_box *box, struct sbx_err *err);
+/** The same without a lock, to look only; SBX_NOT_FOUND when there is none. */
+SBX_MUST_USE enum sbx_code sbx_box_peek(struct sbx_engine *e, const char *name,
+                                        struct sbx_box *box, struct sbx_err *err);
+/** Of a locked box: it must exist and be usable; loads plan and runtime. */
+SBX_MUST_USE enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err);
+void sbx_box_unlock(struct sbx_box *box);
+void sbx_box_release(struct sbx_box *box);
+SBX_DEFINE_AUTO(sbx_box, sbx_box_release);
+/** Path of something in the box's directory, in its arena; NULL: no memory. */
+const char *sbx_box_path(struct sbx_box *box, const char *fmt, ...) SBX_PRINTF(2, 3);
+const char *sbx_now(struct sbx_arena *arena); /**< RFC 3339, UTC, milliseconds */
+SBX_MUST_USE enum sbx_code sbx_out_of_memory(struct sbx_err *err);
+
+/* ---- state.c: sandbox.json ---- */
+SBX_MUST_USE enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena,
+                                          struct sbx_record *ret, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r,
+                                           struct sbx_err *err);
+
+/* ---- planfile.c: plan.json and blobs/ ---- */
+SBX_MUST_USE enum sbx_code sbx_planfile_write(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_planfile_read(struct sbx_box *box, struct sbx_err *err);
+
+/* ---- record.c: records.jsonl ---- */
+/** Append {"time","event",…fields,"prev","digest"}; steals `fields` (may be NULL). */
+SBX_MUST_USE enum sbx_code sbx_record_add(struct sbx_box *box, const char *event, json_t *fields,
+                                          struct sbx_err *err);
+/** Is the chain whole? SBX_OK, SBX_SCHEMA naming the line. */
+SBX_MUST_USE enum sbx_code sbx_record_verify(const char *path, struct sbx_err *err);
+
+/* ---- ca.c ---- */
+/** Make ca/ unless it is there. */
+SBX_MUST_USE enum sbx_code sbx_ca_ensure(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem,
+                                       struct sbx_err *err);
+
+/* ---- events.c ---- */
+void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
+                    const char *fmt, ...) SBX_PRINTF(4, 5);
+/** A stage of work: begins an event; ends it by the code. */
+struct sbx_stage { struct sbx_engine *e; const char *id; int64_t began_ms; };
+struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const char *fmt, ...)
+    SBX_PRINTF(3, 4);
+enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc);
+int64_t sbx_now_ms(void);
+/** SBX_CANCELED once the user interrupted. */
+SBX_MUST_USE enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err *err);
+/** Test builds: stop dead where SBX_FAULT=step:N says; `after` for "step:N+". */
+void sbx_fault_point(struct sbx_engine *e, bool after);
+
+/* ---- workspace.c, walk.c ---- */
+/** Absolute real paths, of what exists; refusals of N22. In arena. */
+SBX_MUST_USE enum sbx_code sbx_workspaces_resolve(struct sbx_engine *e,
+                                                  const struct sbx_workspace *from, size_t n,
+                                                  struct sbx_arena *arena,
+                                                  struct sbx_workspace **ret,
+                                                  struct sbx_err *err);
+/** No socket below any workspace but the allowed; at every start. */
+SBX_MUST_USE enum sbx_code sbx_workspaces_check(struct sbx_box *box, struct sbx_err *err);
+#define SBX_WALK_MAX 200000 /* entries of a mount that are looked at: about 0.3 s */
+/** Call `found` for each socket below `path`; *ret_whole false when the bound was met. */
+SBX_MUST_USE enum sbx_code sbx_walk_sockets(const char *path, size_t max,
+                                            bool (*found)(void *ctx, const char *path), void *ctx,
+                                            bool *ret_whole, struct sbx_err *err);
+
+/* ---- idmap.c ---- */
+/** Mounts of the workspaces as the container gets them: id-mapped where needed (F6). */
+SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, const char **sources,
+                                                struct sbx_err *err);
+void sbx_workspaces_unmount(const char *dir); /**< undo, of a sandbox's directory */
+
+/* ---- proc.c ---- */
+#define SBX_SPAWN_FDS 8
+struct sbx_spawn {
+    const char *path;          /* program */
+    const char *const *argv;   /* NULL-terminated */
+    int fds[SBX_SPAWN_FDS];    /* become 3, 4, ... in this order; -1 ends */
+    uid_t uid;                 /* 0: stay who we are */
+};
+/** Start a process of its own session, with only these descriptors and an empty environment. */
+SBX_MUST_USE enum sbx_code sbx_spawn(const struct sbx_spawn *s, pid_t *ret, struct sbx_err *err);
+/** Read the one line of a status descriptor: SBX_OK for "ok …" (the rest in `line`). */
+SBX_MUST_USE enum sbx_code sbx_status_line(int fd, const char *who, char *line, size_t size,
+                                           struct sbx_err *err);
+unsigned long long sbx_process_start(pid_t pid); /**< 0: no such process */
+struct sbx_pidfile { pid_t pid; unsigned long long start; unsigned long long cookie; };
+bool sbx_pidfile_read(struct sbx_box *box, const char *name, struct sbx_pidfile *ret);
+SBX_MUST_USE enum sbx_code sbx_pidfile_write(struct sbx_box *box, const char *name,
+                                             const struct sbx_pidfile *p, struct sbx_err *err);
+bool sbx_process_alive(const struct sbx_pidfile *p);
+/** End it, and wait until it is gone. */
+void sbx_process_end(const struct sbx_pidfile *p);
+
+/* ---- helper.c, gate.c, net.c, marks.c ---- */
+SBX_MUST_USE enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *name, int type,
+                                             int *ret, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type,
+                                              int *ret, struct sbx_err *err);
+int sbx_open_ended(struct sbx_box *box); /**< net/ended for appending; -1 with errno */
+SBX_MUST_USE enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
+                                            unsigned long long *ret_cookie, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *err);
+/** Send one request (and a descriptor unless -1), read "ok …". */
+SBX_MUST_USE enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer,
+                                          size_t size, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd,
+                                          unsigned long long cookie, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err);
+/** One request on the control socket; `ret` may be NULL. */
+SBX_MUST_USE enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret,
+                                        struct sbx_err *err);
+bool sbx_gate_alive(struct sbx_box *box);
+/** A namespace that exists before the container does (CREATE, HOLDER). */
+SBX_MUST_USE enum sbx_code sbx_net_before(struct sbx_box *box, struct sbx_container_spec *spec,
+                                          struct sbx_err *err);
+/** The container runs: gate up for its namespace, mark written. */
+SBX_MUST_USE enum sbx_code sbx_net_after(struct sbx_box *box, unsigned long long *ret_cookie,
+                                         struct sbx_err *err);
+/** Gate and helper of a container that runs are up, else restart what can be. */
+SBX_MUST_USE enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err);
+/** End gate, helper and holder. */
+void sbx_net_end(struct sbx_box *box);
+enum sbx_net_mode sbx_net_mode_for(const struct sbx_runtime_info *info);
+SBX_MUST_USE enum sbx_code sbx_marks_init(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_mark_gate(struct sbx_box *box, unsigned long long cookie,
+                                         struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_mark_done(struct sbx_box *box, unsigned long long cookie,
+                                         struct sbx_err *err);
+void sbx_marks_clear(struct sbx_box *box); /**< before a start of ours */
+
+/* ---- inside.c ---- */
+#define SBX_TAIL_LINES 12  /* last lines of output kept for an error */
+#define SBX_TAIL_BYTES 400 /* bytes of each */
+struct sbx_tail { char lines[SBX_TAIL_LINES][SBX_TAIL_BYTES]; size_t n; };
+struct sbx_inside {
+    const char *step;        /* id for output events; NULL: collect only */
+    const char *const *argv;
+    const char *const *env;  /* more "K=V"; may be NULL */
+    const char *user, *workdir;
+    int in;                  /* -1: none */
+    struct sbx_buf *out;     /* NULL: lines become events; else stdout is collected here */
+    struct sbx_tail *tail;   /* may be NULL */
+};
+SBX_MUST_USE enum sbx_code sbx_inside(struct sbx_box *box, const struct sbx_inside *x,
+                                      int *ret_status, struct sbx_err *err);
+/** HOME and USER of root; NULL for others. */
+const char *const *sbx_user_env(const struct sbx_box *box, const char *user);
+const char *sbx_tail_text(const struct sbx_tail *t, size_t lines, struct sbx_arena *arena);
+
+/* ---- batch.c ---- */
+struct sbx_batch {
+    int fd; /* memfd or temporary file, -1 until used */
+    struct sbx_arena *arena;
+    const char **paths;
+    size_t n, cap;
+};
+#define SBX_BATCH_INIT { .fd = -1 }
+void sbx_batch_release(struct sbx_batch *b);
+SBX_DEFINE_AUTO(sbx_batch, sbx_batch_release);
+SBX_MUST_USE enum sbx_code sbx_batch_add(struct sbx_batch *b, const char *verb, const void *data,
+                                         size_t len, unsigned mode, int uid, int gid,
+                                         bool if_missing, const char *path, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_batch_file(struct sbx_batch *b, const struct sbx_plan_file *f,
+                                          struct sbx_err *err);
+/** Run it: `script` NULL for `init batch` alone, else sh -c script with the batch as input. */
+SBX_MUST_USE enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b,
+                                         const char *script, struct sbx_err *err);
+
+/* ---- steps*.c ---- */
+/** Run the plan's steps for this occasion; ends with the agent able to start. */
+SBX_MUST_USE enum sbx_code sbx_steps_run(struct sbx_box *box, unsigned when,
+                                         unsigned long long cookie, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_step_defaults(struct sbx_box *box, const struct sbx_plan_step *s,
+                                             unsigned when, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_step_files(struct sbx_box *box, const struct sbx_plan_step *s,
+                                          struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_step_install(struct sbx_box *box, const struct sbx_plan_step *s,
+                                            struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_step_startup(struct sbx_box *box, unsigned long long cookie,
+                                            struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_step_instructions(struct sbx_box *box,
+                                                 const struct sbx_plan_step *s,
+                                                 struct sbx_err *err);
+/** Files on the host that the container sees as /etc/hosts and so on. */
+SBX_MUST_USE enum sbx_code sbx_mounted_files(struct sbx_box *box, struct sbx_err *err);
+
+/* ---- container.c ---- */
+SBX_MUST_USE enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *image,
+                                              struct sbx_err *err);
+
+/* ---- start.c, clean.c, session.c ---- */
+/** Of an open box: bring it up whatever state it is in. */
+SBX_MUST_USE enum sbx_code sbx_box_up(struct sbx_box *box, unsigned when, struct sbx_err *err);
+/** Remove everything of a locked box; what cannot be removed is an error, the rest goes on. */
+SBX_MUST_USE enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_session_begin(struct sbx_box *box, int *ret, struct sbx_err *err);
+size_t sbx_sessions(const char *dir);
+
+#endif

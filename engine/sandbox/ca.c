@@ -1,0 +1,126 @@
+/* The sandbox's own certificate authority (decision N15). Its key never leaves the state. */
+#include "box.h"
+
+#include "sbx/file.h"
+
+#include <fcntl.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CA_DAYS 3650    /* longer than a sandbox lives */
+#define CA_SKEW_S 86400 /* valid since a day before: clocks inside may be behind */
+#define PEM_MAX 65536   /* bytes */
+
+static bool extend(X509 *cert, int nid, const char *value)
+{
+    X509V3_CTX ctx;
+    X509_EXTENSION *ext;
+    bool ok;
+
+    X509V3_set_ctx_nodb(&ctx);
+    X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
+    ext = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+    ok = ext && X509_add_ext(cert, ext, -1);
+    X509_EXTENSION_free(ext);
+    return ok;
+}
+
+static bool set_serial(X509 *cert)
+{
+    unsigned char bytes[16];
+    BIGNUM *n;
+    bool ok;
+
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+        return false;
+    bytes[0] = (unsigned char)((bytes[0] & 0x7f) | 0x40); /* positive and of full length */
+    n = BN_bin2bn(bytes, sizeof(bytes), NULL);
+    ok = n && BN_to_ASN1_INTEGER(n, X509_get_serialNumber(cert));
+    BN_free(n);
+    return ok;
+}
+
+static X509 *make_cert(EVP_PKEY *key, const char *name)
+{
+    X509 *cert = X509_new();
+    X509_NAME *subject = cert ? X509_get_subject_name(cert) : NULL;
+    char cn[SBX_SANDBOX_NAME_MAX + 1];
+
+    snprintf(cn, sizeof(cn), "%s", name);
+    if (subject && X509_set_version(cert, 2) && set_serial(cert) &&
+        X509_gmtime_adj(X509_getm_notBefore(cert), -CA_SKEW_S) &&
+        X509_gmtime_adj(X509_getm_notAfter(cert), (long)CA_DAYS * 86400) &&
+        X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8,
+                                   (const unsigned char *)"sbx sandbox CA", -1, -1, 0) &&
+        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)cn, -1, -1,
+                                   0) &&
+        X509_set_issuer_name(cert, subject) && X509_set_pubkey(cert, key) &&
+        extend(cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+        extend(cert, NID_key_usage, "critical,keyCertSign") &&
+        extend(cert, NID_subject_key_identifier, "hash") &&
+        extend(cert, NID_authority_key_identifier, "keyid:always") &&
+        X509_sign(cert, key, EVP_sha256()))
+        return cert;
+    X509_free(cert);
+    return NULL;
+}
+
+static enum sbx_code save(int dir, const char *name, BIO *bio, struct sbx_err *err)
+{
+    char *data = NULL;
+    long len = BIO_get_mem_data(bio, &data);
+
+    return sbx_file_write(dir, name, data, (size_t)len, 0600, err);
+}
+
+static enum sbx_code make(int dir, const char *name, struct sbx_err *err)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = key ? make_cert(key, name) : NULL;
+    BIO *key_pem = BIO_new(BIO_s_secmem()), *cert_pem = BIO_new(BIO_s_mem());
+    enum sbx_code rc;
+
+    if (!cert || !key_pem || !cert_pem ||
+        !PEM_write_bio_PKCS8PrivateKey(key_pem, key, NULL, NULL, 0, NULL, NULL) ||
+        !PEM_write_bio_X509(cert_pem, cert))
+        rc = sbx_err_set(err, SBX_FAILED, "OpenSSL cannot make it");
+    else
+        rc = save(dir, "key.pem", key_pem, err);
+    if (!rc) /* last: its presence says that both are there */
+        rc = save(dir, "cert.pem", cert_pem, err);
+    BIO_free(key_pem);
+    BIO_free(cert_pem);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+    return rc;
+}
+
+enum sbx_code sbx_ca_ensure(struct sbx_box *box, struct sbx_err *err)
+{
+    SBX_AUTO_FD int dir = -1;
+    struct stat st;
+    enum sbx_code rc;
+
+    if (mkdirat(box->dirfd, "ca", 0700) && errno != EEXIST)
+        return sbx_err_errno(err, "%s/ca", box->dir);
+    dir = openat(box->dirfd, "ca", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return sbx_err_errno(err, "%s/ca", box->dir);
+    if (!fstatat(dir, "cert.pem", &st, AT_SYMLINK_NOFOLLOW))
+        return SBX_OK;
+    rc = make(dir, box->name, err);
+    return rc ? sbx_err_wrap(err, rc, "certificate authority of sandbox %s", box->name) : SBX_OK;
+}
+
+enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_file_read(box->dirfd, "ca/cert.pem", pem, err);
+
+    return rc ? sbx_err_wrap(err, rc, "certificate of sandbox %s", box->name) : SBX_OK;
+}

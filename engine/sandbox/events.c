@@ -1,0 +1,86 @@
+/* What the caller is told while things go on; time; interrupts; test faults. */
+#include "box.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#define EVENT_TEXT_MAX 8192 /* bytes of one line; longer ones are cut */
+
+int64_t sbx_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
+                 int64_t elapsed_ms, const char *text)
+{
+    struct sbx_event event = { kind, step, text, elapsed_ms };
+
+    if (e->config.event)
+        e->config.event(e->config.ctx, &event);
+}
+
+void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
+                    const char *fmt, ...)
+{
+    char text[EVENT_TEXT_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    send(e, kind, step, 0, text);
+}
+
+struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const char *fmt, ...)
+{
+    char text[EVENT_TEXT_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    e->stage++;
+    sbx_fault_point(e, false);
+    send(e, SBX_EVENT_STEP, id, 0, text);
+    return (struct sbx_stage){ e, id, sbx_now_ms() };
+}
+
+enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc)
+{
+    send(s->e, rc ? SBX_EVENT_FAILED : SBX_EVENT_DONE, s->id, sbx_now_ms() - s->began_ms, "");
+    if (!rc)
+        sbx_fault_point(s->e, true);
+    return rc;
+}
+
+enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err *err)
+{
+    struct pollfd p = { .fd = e->config.interrupt_fd, .events = POLLIN };
+    int saved = errno;
+    bool yes = p.fd >= 0 && poll(&p, 1, 0) > 0 && (p.revents & (POLLIN | POLLHUP));
+
+    errno = saved;
+    return yes ? sbx_err_set(err, SBX_CANCELED, "interrupted") : SBX_OK;
+}
+
+void sbx_fault_point(struct sbx_engine *e, bool after)
+{
+#ifdef SBX_FAULTS
+    const char *fault = getenv("SBX_FAULT");
+    char here[40];
+
+    snprintf(here, sizeof(here), "step:%u%s", e->stage, after ? "+" : "");
+    if (fault && !strcmp(fault, here))
+        kill(getpid(), SIGKILL);
+#else
+    (void)e;
+    (void)after;
+#endif
+}

@@ -1,0 +1,171 @@
+/* sbx-netns: started for a namespace, asked over its SEQPACKET socket (docs/gate-config.md 3). */
+#include "box.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#define ASK_TIMEOUT_MS 5000
+
+/*
+ * A path of any length fits an address through the directory's descriptor: sun_path has 108 bytes,
+ * a state directory may have more.
+ */
+static enum sbx_code address(struct sbx_box *box, const char *name, int *ret_dir,
+                             struct sockaddr_un *ret, struct sbx_err *err)
+{
+    int dir;
+
+    if (mkdirat(box->dirfd, "net", 0700) && errno != EEXIST)
+        return sbx_err_errno(err, "%s/net", box->dir);
+    dir = openat(box->dirfd, "net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return sbx_err_errno(err, "%s/net", box->dir);
+    memset(ret, 0, sizeof(*ret));
+    ret->sun_family = AF_UNIX;
+    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, name);
+    *ret_dir = dir;
+    return SBX_OK;
+}
+
+enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *name, int type, int *ret,
+                                struct sbx_err *err)
+{
+    SBX_AUTO_FD int dir = -1;
+    SBX_AUTO_FD int fd = -1;
+    struct sockaddr_un a;
+    enum sbx_code rc = address(box, name, &dir, &a, err);
+
+    if (rc)
+        return rc;
+    unlink(a.sun_path);
+    fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) ||
+        listen(fd, 16))
+        return sbx_err_errno(err, "%s/net/%s", box->dir, name);
+    *ret = sbx_take_fd(&fd);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type, int *ret,
+                                 struct sbx_err *err)
+{
+    SBX_AUTO_FD int dir = -1;
+    SBX_AUTO_FD int fd = -1;
+    struct sockaddr_un a;
+    enum sbx_code rc = address(box, name, &dir, &a, err);
+
+    if (rc)
+        return rc;
+    fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
+        return sbx_err_errno(err, "%s/net/%s", box->dir, name);
+    *ret = sbx_take_fd(&fd);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *err)
+{
+    return sbx_socket_connect(box, "netns.sock", SOCK_SEQPACKET, ret, err);
+}
+
+static int send_request(int sock, const char *request, int fd)
+{
+    struct iovec v = { (void *)request, strlen(request) };
+    _Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = { 0 };
+    struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+
+    if (fd >= 0) {
+        struct cmsghdr *c;
+
+        m.msg_control = space;
+        m.msg_controllen = sizeof(space);
+        c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    return sendmsg(sock, &m, MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer, size_t size,
+                             struct sbx_err *err)
+{
+    struct pollfd p = { .fd = sock, .events = POLLIN };
+    ssize_t n;
+
+    if (send_request(sock, request, fd))
+        return sbx_err_errno(err, "ask the namespace helper to %s", request);
+    if (poll(&p, 1, ASK_TIMEOUT_MS) <= 0)
+        return sbx_err_set(err, SBX_TIMEOUT, "the namespace helper does not answer \"%s\"",
+                           request);
+    n = recv(sock, answer, size - 1, 0);
+    if (n <= 0)
+        return sbx_err_set(err, SBX_UNAVAILABLE, "the namespace helper is gone");
+    answer[n] = '\0';
+    if (!strncmp(answer, "ok", 2))
+        return SBX_OK;
+    return sbx_err_set(err, SBX_FAILED, "namespace helper: %s: %s", request, answer);
+}
+
+static enum sbx_code spawn(struct sbx_box *box, const char *mode, int pidfd, int listener,
+                           int status, int ended, pid_t *ret, struct sbx_err *err)
+{
+    const char *argv[] = { "sbx-netns", "--mode", mode, "--socket-fd", "3", "--status-fd", "4",
+                           "--ended-fd", "5", pidfd >= 0 ? "--pidfd" : NULL, "6", NULL };
+    char path[4096];
+    struct sbx_spawn s = { .path = path, .argv = argv,
+                           .fds = { listener, status, ended, pidfd, -1 } };
+
+    snprintf(path, sizeof(path), "%s/sbx-netns", box->e->paths.libexec);
+    return sbx_spawn(&s, ret, err);
+}
+
+int sbx_open_ended(struct sbx_box *box)
+{
+    return openat(box->dirfd, "net/ended", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                  0600);
+}
+
+enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
+                               unsigned long long *ret_cookie, struct sbx_err *err)
+{
+    SBX_AUTO_FD int listener = -1;
+    SBX_AUTO_FD int ended = -1;
+    SBX_AUTO_FD int read_end = -1;
+    SBX_AUTO_FD int write_end = -1;
+    struct sbx_pidfile p = { 0 };
+    char line[512] = "";
+    int ends[2];
+    enum sbx_code rc = sbx_socket_listen(box, "netns.sock", SOCK_SEQPACKET, &listener, err);
+
+    if (rc)
+        return rc;
+    ended = sbx_open_ended(box);
+    if (ended < 0 || pipe2(ends, O_CLOEXEC))
+        return sbx_err_errno(err, "%s/net/ended", box->dir);
+    read_end = ends[0];
+    write_end = ends[1];
+    rc = spawn(box, mode, pidfd, listener, write_end, ended, &p.pid, err);
+    if (rc)
+        return rc;
+    p.start = sbx_process_start(p.pid);
+    close(sbx_take_fd(&write_end));
+    rc = sbx_pidfile_write(box, "net/helper.json", &p, err);
+    if (!rc)
+        rc = sbx_status_line(read_end, "namespace helper", line, sizeof(line), err);
+    if (!rc && sscanf(line, "%llu", &p.cookie) != 1)
+        rc = sbx_err_set(err, SBX_FAILED, "namespace helper: unexpected answer \"%s\"", line);
+    if (!rc)
+        rc = sbx_pidfile_write(box, "net/helper.json", &p, err);
+    if (rc)
+        sbx_process_end(&p);
+    else
+        *ret_cookie = p.cookie;
+    return rc;
+}

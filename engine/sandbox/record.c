@@ -1,0 +1,113 @@
+/* records.jsonl: what was done to a sandbox. Each record holds the digest of the one before. */
+#include "box.h"
+
+#include "sbx/digest.h"
+#include "sbx/file.h"
+#include "sbx/json.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define RECORDS_MAX 16777216 /* bytes; a record is about 300 bytes and made by a command of a user */
+
+static const char first[] = "sha256:"
+                            "0000000000000000000000000000000000000000000000000000000000000000";
+
+static enum sbx_code digest_of(const json_t *o, char out[SBX_DIGEST_TEXT_SIZE])
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
+    enum sbx_code rc = sbx_json_canonical(o, &text);
+
+    return rc ? rc : sbx_digest(text.ptr, text.len, out);
+}
+
+/* Digest of the last whole line; a line cut off by a crash is dropped by the next write. */
+static void last_digest(struct sbx_buf *all, char out[SBX_DIGEST_TEXT_SIZE])
+{
+    char *line;
+
+    snprintf(out, SBX_DIGEST_TEXT_SIZE, "%s", first);
+    while (all->len && all->ptr[all->len - 1] != '\n')
+        all->ptr[--all->len] = '\0';
+    if (!all->len)
+        return;
+    all->ptr[all->len - 1] = '\0';
+    line = strrchr(all->ptr, '\n');
+    line = line ? line + 1 : all->ptr;
+    SBX_AUTO_JSON json_t *o = json_loads(line, 0, NULL);
+    const char *digest = json_string_value(json_object_get(o, "digest"));
+
+    if (digest && sbx_digest_valid(digest))
+        snprintf(out, SBX_DIGEST_TEXT_SIZE, "%s", digest);
+    all->ptr[all->len - 1] = '\n';
+}
+
+static enum sbx_code append(struct sbx_box *box, const char *line, size_t len, size_t whole,
+                            struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = openat(box->dirfd, "records.jsonl",
+                                O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0 || ftruncate(fd, (off_t)whole) || lseek(fd, 0, SEEK_END) < 0 ||
+        sbx_write_all(fd, line, len) || fsync(fd))
+        return sbx_err_errno(err, "%s/records.jsonl", box->dir);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_record_add(struct sbx_box *box, const char *event, json_t *fields,
+                             struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *o = fields ? fields : json_object();
+    SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(RECORDS_MAX);
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_STATE_MAX);
+    char prev[SBX_DIGEST_TEXT_SIZE], digest[SBX_DIGEST_TEXT_SIZE];
+    const char *now = sbx_now(box->arena);
+    enum sbx_code rc = sbx_file_read(box->dirfd, "records.jsonl", &all, err);
+
+    if (rc && rc != SBX_NOT_FOUND)
+        return sbx_err_wrap(err, rc, "records of sandbox %s", box->name);
+    last_digest(&all, prev);
+    if (!now || json_object_set_new(o, "time", json_string(now)) ||
+        json_object_set_new(o, "event", json_string(event)) ||
+        json_object_set_new(o, "sandbox", json_string(box->name)) ||
+        json_object_set_new(o, "prev", json_string(prev)) || digest_of(o, digest) ||
+        json_object_set_new(o, "digest", json_string(digest)))
+        return sbx_out_of_memory(err);
+    rc = sbx_json_canonical(o, &line);
+    if (!rc)
+        rc = sbx_buf_adds(&line, "\n");
+    return rc ? sbx_err_set(err, rc, "record %s: too large", event)
+              : append(box, line.ptr, line.len, all.len, err);
+}
+
+static enum sbx_code check(const char *line, char prev[SBX_DIGEST_TEXT_SIZE], size_t number,
+                           struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *o = json_loads(line, 0, NULL);
+    SBX_AUTO_JSON json_t *said = json_incref(json_object_get(o, "digest"));
+    const char *before = json_string_value(json_object_get(o, "prev"));
+    char digest[SBX_DIGEST_TEXT_SIZE];
+
+    json_object_del(o, "digest");
+    if (!o || !before || strcmp(before, prev) || digest_of(o, digest) ||
+        !json_string_value(said) || strcmp(json_string_value(said), digest))
+        return sbx_err_set(err, SBX_SCHEMA, "record %zu does not follow from the ones before",
+                           number);
+    memcpy(prev, digest, sizeof(digest));
+    return SBX_OK;
+}
+
+enum sbx_code sbx_record_verify(const char *path, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(RECORDS_MAX);
+    char prev[SBX_DIGEST_TEXT_SIZE], *save = NULL;
+    enum sbx_code rc = sbx_file_read(AT_FDCWD, path, &all, err);
+    size_t n = 0;
+
+    memcpy(prev, first, sizeof(first));
+    for (char *line = rc || !all.ptr ? NULL : strtok_r(all.ptr, "\n", &save); line && !rc;
+         line = strtok_r(NULL, "\n", &save))
+        rc = check(line, prev, ++n, err);
+    return rc;
+}

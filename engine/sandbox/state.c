@@ -1,0 +1,127 @@
+/* sandbox.json: what a sandbox is. Unknown versions are not guessed at. */
+#include "box.h"
+
+#include "sbx/file.h"
+#include "sbx/json.h"
+
+#include <string.h>
+
+static const char *const phases[] = { "creating", "ready", "failed" };
+static const char *const nets[] = { "none", "enter", "create", "holder" };
+
+static json_t *strs_json(const char *const *v)
+{
+    json_t *list = json_array();
+
+    for (; v && *v; v++)
+        if (json_array_append_new(list, json_string(*v))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *o = json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s, s:s*, s:s*, s:s, s:s, s:i, s:i, s:b, "
+        "s:b, s:b, s:o, s:o, s:o}",
+        "version", SBX_STATE_VERSION, "id", r->id, "name", r->name, "agent", r->agent, "runtime",
+        r->runtime, "image", r->image, "imageId", r->image_id, "container", r->container, "holder",
+        r->holder, "createdAt", r->created_at, "lastUsedAt", r->last_used_at, "startedAt",
+        r->started_at, "phase", phases[r->phase], "net", nets[r->net], "starts", (int)r->starts,
+        "generation", (int)r->generation, "weakNetwork", r->weak_network, "strictStartup",
+        r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets), "env",
+        strs_json(r->env), "volumes", strs_json(r->volumes));
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
+    enum sbx_code rc;
+
+    if (!o)
+        return sbx_out_of_memory(err);
+    rc = sbx_json_canonical(o, &text);
+    if (!rc)
+        rc = sbx_buf_adds(&text, "\n");
+    if (rc)
+        return sbx_err_set(err, rc, "sandbox.json: %s", rc == SBX_LIMIT ? "too large" : "failed");
+    return sbx_file_write(dirfd, "sandbox.json", text.ptr, text.len, 0600, err);
+}
+
+static int index_of(const json_t *o, const char *key, const char *const *names, size_t n)
+{
+    const char *text = json_string_value(json_object_get(o, key));
+
+    for (size_t i = 0; text && i < n; i++)
+        if (!strcmp(text, names[i]))
+            return (int)i;
+    return -1;
+}
+
+static const char *const *strs(struct sbx_arena *arena, const json_t *o, const char *key)
+{
+    const json_t *list = json_object_get(o, key);
+    size_t n = json_array_size(list);
+    const char **v = sbx_arena_array(arena, n + 1, sizeof(*v));
+
+    for (size_t i = 0; v && i < n; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+
+        v[i] = text ? sbx_arena_strdup(arena, text) : NULL;
+        if (!v[i])
+            return NULL;
+    }
+    return v;
+}
+
+static const char *str(struct sbx_arena *arena, const json_t *o, const char *key)
+{
+    return sbx_arena_strdup(arena, json_string_value(json_object_get(o, key)));
+}
+
+static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
+{
+    int phase = index_of(o, "phase", phases, SBX_ARRAY_LEN(phases));
+    int net = index_of(o, "net", nets, SBX_ARRAY_LEN(nets));
+
+    r->id = str(arena, o, "id");
+    r->name = str(arena, o, "name");
+    r->agent = str(arena, o, "agent");
+    r->runtime = str(arena, o, "runtime");
+    r->image = str(arena, o, "image");
+    r->image_id = str(arena, o, "imageId");
+    r->container = str(arena, o, "container");
+    r->holder = str(arena, o, "holder");
+    r->created_at = str(arena, o, "createdAt");
+    r->last_used_at = str(arena, o, "lastUsedAt");
+    r->started_at = str(arena, o, "startedAt");
+    r->phase = (enum sbx_state_phase)phase;
+    r->net = (enum sbx_net_mode)net;
+    r->starts = (unsigned)json_integer_value(json_object_get(o, "starts"));
+    r->generation = (unsigned)json_integer_value(json_object_get(o, "generation"));
+    r->weak_network = json_is_true(json_object_get(o, "weakNetwork"));
+    r->strict_startup = json_is_true(json_object_get(o, "strictStartup"));
+    r->learned = json_is_true(json_object_get(o, "learned"));
+    r->allow_sockets = strs(arena, o, "allowSockets");
+    r->env = strs(arena, o, "env");
+    r->volumes = strs(arena, o, "volumes");
+    if (!r->last_used_at)
+        r->last_used_at = "";
+    return phase >= 0 && net >= 0 && r->id && r->name && r->agent && r->runtime && r->image &&
+           r->created_at && r->allow_sockets && r->env && r->volumes;
+}
+
+enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena, struct sbx_record *ret,
+                             struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
+    SBX_AUTO_JSON json_t *o = NULL;
+    enum sbx_code rc = sbx_file_read(dirfd, "sandbox.json", &text, err);
+
+    if (rc)
+        return rc;
+    o = json_loadb(text.ptr ? text.ptr : "", text.len, 0, NULL);
+    if (!json_is_object(o) || json_integer_value(json_object_get(o, "version")) != SBX_STATE_VERSION)
+        return sbx_err_set(err, SBX_SCHEMA, "sandbox.json: not of version %d", SBX_STATE_VERSION);
+    if (!fill(arena, o, ret))
+        return sbx_err_set(err, SBX_SCHEMA, "sandbox.json: incomplete");
+    return SBX_OK;
+}
