@@ -65,6 +65,8 @@ enum sbx_code sbx_box_lock(struct sbx_engine *e, const char *name, struct sbx_bo
 {
     enum sbx_code rc = begin(e, name, box, err);
 
+    if (!rc && !e->resetting)
+        rc = sbx_lock_app(e, false, &box->app_lock, err);
     if (!rc)
         rc = sbx_lock_name(e, name, &box->lock, err);
     return rc ? rc : look(box, err);
@@ -122,7 +124,9 @@ void sbx_box_unlock(struct sbx_box *box)
 {
     if (box->lock >= 0)
         close(box->lock);
-    box->lock = -1;
+    if (box->app_lock >= 0)
+        close(box->app_lock);
+    box->lock = box->app_lock = -1;
 }
 
 void sbx_box_release(struct sbx_box *box)

@@ -37,6 +37,7 @@ struct sbx_engine {
     char *docker_host, *oci_runtime;
     struct sbx_runtime *runtimes[SBX_RUNTIME_FAKE + 1];
     unsigned stage; /* counts fault points */
+    bool resetting; /* the app's lock is held for everything */
 };
 
 enum sbx_state_phase { SBX_STATE_CREATING, SBX_STATE_READY, SBX_STATE_FAILED };
@@ -57,6 +58,7 @@ struct sbx_record {
     const char *const *allow_sockets;
     const char *const *env;      /* full "K=V" of every process inside */
     const char *const *volumes;  /* names made at the runtime */
+    const char *const *sources;  /* host paths that the workspaces are mounted from, in their order */
 };
 
 struct sbx_box {
@@ -66,13 +68,14 @@ struct sbx_box {
     char *dir; /* STATE/sandboxes/NAME */
     int dirfd; /* -1: there is none */
     int lock;  /* -1: not held */
+    int app_lock;
     bool has_record;
     struct sbx_record record;
     struct sbx_plan *plan; /* NULL until loaded or made */
     struct sbx_runtime *rt;
     const struct sbx_runtime_info *info;
 };
-#define SBX_BOX_INIT { .dirfd = -1, .lock = -1 }
+#define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1 }
 
 /* ---- lock.c ---- */
 /** The app's lock: shared for changes, exclusive for reset. `ret` is closed to let go. */
@@ -156,9 +159,8 @@ SBX_MUST_USE enum sbx_code sbx_walk_sockets(const char *path, size_t max,
                                             bool *ret_whole, struct sbx_err *err);
 
 /* ---- idmap.c ---- */
-/** Mounts of the workspaces as the container gets them: id-mapped where needed (F6). */
-SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, const char **sources,
-                                                struct sbx_err *err);
+/** Mount the workspaces that need it below mnt/ (F6); fills the record's sources. */
+SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_err *err);
 void sbx_workspaces_unmount(const char *dir); /**< undo, of a sandbox's directory */
 
 /* ---- proc.c ---- */
@@ -183,7 +185,7 @@ bool sbx_process_alive(const struct sbx_pidfile *p);
 /** End it, and wait until it is gone. */
 void sbx_process_end(const struct sbx_pidfile *p);
 
-/* ---- helper.c, gate.c, net.c, marks.c ---- */
+/* ---- helper.c, holder.c, gate.c, net.c, marks.c ---- */
 SBX_MUST_USE enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *name, int type,
                                              int *ret, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type,
@@ -192,6 +194,9 @@ int sbx_open_ended(struct sbx_box *box); /**< net/ended for appending; -1 with e
 SBX_MUST_USE enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
                                             unsigned long long *ret_cookie, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *err);
+/** The holder container of a caller without root; its id goes into the record. */
+SBX_MUST_USE enum sbx_code sbx_holder_start(struct sbx_box *box, unsigned long long *ret_cookie,
+                                            struct sbx_err *err);
 /** Send one request (and a descriptor unless -1), read "ok …". */
 SBX_MUST_USE enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer,
                                           size_t size, struct sbx_err *err);
@@ -240,41 +245,60 @@ const char *const *sbx_user_env(const struct sbx_box *box, const char *user);
 const char *sbx_tail_text(const struct sbx_tail *t, size_t lines, struct sbx_arena *arena);
 
 /* ---- batch.c ---- */
+/** Records for `init batch` (docs/gate-config.md section 5), in a file without a name. */
 struct sbx_batch {
-    int fd; /* memfd or temporary file, -1 until used */
+    int fd; /* -1 until the first record */
     struct sbx_arena *arena;
-    const char **paths;
+    const char **paths; /* of each record, for errors */
     size_t n, cap;
 };
 #define SBX_BATCH_INIT { .fd = -1 }
 void sbx_batch_release(struct sbx_batch *b);
 SBX_DEFINE_AUTO(sbx_batch, sbx_batch_release);
-SBX_MUST_USE enum sbx_code sbx_batch_add(struct sbx_batch *b, const char *verb, const void *data,
-                                         size_t len, unsigned mode, int uid, int gid,
-                                         bool if_missing, const char *path, struct sbx_err *err);
+struct sbx_entry { const char *verb, *path; unsigned mode; int uid, gid; bool if_missing; };
+SBX_MUST_USE enum sbx_code sbx_batch_add(struct sbx_batch *b, const struct sbx_entry *entry,
+                                         const void *data, size_t len, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_batch_file(struct sbx_batch *b, const struct sbx_plan_file *f,
                                           struct sbx_err *err);
-/** Run it: `script` NULL for `init batch` alone, else sh -c script with the batch as input. */
+/**
+ * Run it as root inside. `argv` NULL: `init batch`; else a command that runs it, whose lines before
+ * the answers go to `head` (may be NULL). Errors of records are SBX_FAILED, each named.
+ */
 SBX_MUST_USE enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b,
-                                         const char *script, struct sbx_err *err);
+                                         const char *const *argv, struct sbx_buf *head,
+                                         struct sbx_err *err);
 
-/* ---- steps*.c ---- */
+/* ---- steps*.c, trust.c ---- */
+/** Steps that wait for one exec together. */
+#define SBX_PENDING_MAX 8 /* phases of files */
+struct sbx_pending {
+    struct sbx_batch batch;
+    const struct sbx_plan_step *steps[SBX_PENDING_MAX];
+    size_t n;
+    bool defaults; /* the first one: with probe and trust */
+};
 /** Run the plan's steps for this occasion; ends with the agent able to start. */
 SBX_MUST_USE enum sbx_code sbx_steps_run(struct sbx_box *box, unsigned when,
                                          unsigned long long cookie, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_step_defaults(struct sbx_box *box, const struct sbx_plan_step *s,
-                                             unsigned when, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_step_files(struct sbx_box *box, const struct sbx_plan_step *s,
-                                          struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
+                                              const struct sbx_plan_step *s, unsigned when,
+                                              struct sbx_err *err);
+/** Probe, batch and trust in one exec. */
+SBX_MUST_USE enum sbx_code sbx_run_defaults(struct sbx_box *box, struct sbx_batch *b,
+                                            unsigned long long cookie, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_queue_startup(struct sbx_box *box, struct sbx_batch *b,
+                                             struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_queue_instructions(struct sbx_box *box, struct sbx_batch *b,
+                                                  const struct sbx_plan_step *s,
+                                                  struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_step_install(struct sbx_box *box, const struct sbx_plan_step *s,
                                             struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_step_startup(struct sbx_box *box, unsigned long long cookie,
-                                            struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_step_instructions(struct sbx_box *box,
-                                                 const struct sbx_plan_step *s,
-                                                 struct sbx_err *err);
+/** PID 1 may go on; wait for its startup list and tell what failed. */
+SBX_MUST_USE enum sbx_code sbx_step_startup(struct sbx_box *box, unsigned when,
+                                            unsigned long long cookie, struct sbx_err *err);
 /** Files on the host that the container sees as /etc/hosts and so on. */
 SBX_MUST_USE enum sbx_code sbx_mounted_files(struct sbx_box *box, struct sbx_err *err);
+const char *sbx_mounted_source(struct sbx_box *box, const struct sbx_plan_file *f);
 
 /* ---- container.c ---- */
 SBX_MUST_USE enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *image,

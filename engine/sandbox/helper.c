@@ -70,7 +70,10 @@ enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type
 
 enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *err)
 {
-    return sbx_socket_connect(box, "netns.sock", SOCK_SEQPACKET, ret, err);
+    bool holder = box->record.net == SBX_NET_HOLDER;
+
+    return sbx_socket_connect(box, holder ? "holder/netns.sock" : "netns.sock", SOCK_SEQPACKET, ret,
+                              err);
 }
 
 static int send_request(int sock, const char *request, int fd)

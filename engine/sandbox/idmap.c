@@ -70,16 +70,20 @@ static int make_userns(unsigned uid, unsigned gid)
     return fd;
 }
 
+/* Mount `source` at `target`; without a mapping where owner and agent are the same. */
 static int map_one(const char *source, const char *target, unsigned uid, unsigned gid)
 {
-    SBX_AUTO_FD int userns = make_userns(uid, gid);
+    bool map = uid != SBX_AGENT_UID || gid != SBX_AGENT_UID;
+    SBX_AUTO_FD int userns = map ? make_userns(uid, gid) : -1;
     SBX_AUTO_FD int tree = -1;
     struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
 
-    if (userns < 0)
+    if (map && userns < 0)
         return -1;
     tree = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
+    if (tree < 0)
+        return -1;
+    if (map && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
         return -1;
     return move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
 }
@@ -103,36 +107,44 @@ static enum sbx_code make_target(const char *path, bool directory, struct sbx_er
     return SBX_OK;
 }
 
-static enum sbx_code one(struct sbx_box *box, const char *source, size_t i, const char **ret,
-                         struct sbx_err *err)
+/* `before`: the source that the container was made with; NULL at create. */
+static enum sbx_code one(struct sbx_box *box, const char *source, size_t i, const char *before,
+                         const char **ret, struct sbx_err *err)
 {
     const char *target = sbx_box_path(box, "mnt/%zu", i);
     struct stat st;
     enum sbx_code rc;
 
-    *ret = source;
+    *ret = before ? before : source;
+    if (!target)
+        return sbx_out_of_memory(err);
     if (stat(source, &st))
         return sbx_err_errno(err, "workspace %s", source);
-    if (st.st_uid == SBX_AGENT_UID || box->info->kind == SBX_RUNTIME_FAKE)
+    if (before ? !strcmp(before, source)
+               : st.st_uid == SBX_AGENT_UID || box->info->kind == SBX_RUNTIME_FAKE)
         return SBX_OK;
-    if (geteuid() != 0) {
+    if (!before && geteuid() != 0) {
         warn(box, source, st.st_uid, "mapping owners needs root");
         return SBX_OK;
     }
-    rc = target ? make_target(target, S_ISDIR(st.st_mode), err) : sbx_out_of_memory(err);
+    rc = make_target(target, S_ISDIR(st.st_mode), err);
     if (rc)
         return rc;
-    if (map_one(source, target, st.st_uid, st.st_gid)) {
-        warn(box, source, st.st_uid, strerror(errno));
+    if (!map_one(source, target, st.st_uid, st.st_gid)) {
+        *ret = target;
         return SBX_OK;
     }
-    *ret = target;
+    if (before)
+        return sbx_err_errno(err, "workspace %s: mount it with its owner mapped", source);
+    warn(box, source, st.st_uid, strerror(errno));
     return SBX_OK;
 }
 
-enum sbx_code sbx_workspaces_mount(struct sbx_box *box, const char **sources, struct sbx_err *err)
+enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_err *err)
 {
-    enum sbx_code rc = SBX_OK;
+    const char **sources = sbx_arena_array(box->arena, box->plan->n_mounts + 1, sizeof(*sources));
+    const char *const *before = box->record.sources;
+    enum sbx_code rc = sources ? SBX_OK : sbx_out_of_memory(err);
     size_t n = 0;
 
     sbx_workspaces_unmount(box->dir);
@@ -140,9 +152,12 @@ enum sbx_code sbx_workspaces_mount(struct sbx_box *box, const char **sources, st
         return sbx_err_errno(err, "%s/mnt", box->dir);
     for (size_t i = 0; !rc && i < box->plan->n_mounts; i++)
         if (box->plan->mounts[i].kind == SBX_PLAN_WORKSPACE) {
-            rc = one(box, box->plan->mounts[i].source, n, &sources[n], err);
+            rc = one(box, box->plan->mounts[i].source, n, before ? before[n] : NULL, &sources[n],
+                     err);
             n++;
         }
+    if (!rc)
+        box->record.sources = sources;
     return rc;
 }
 

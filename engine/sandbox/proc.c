@@ -14,24 +14,24 @@
 #include <sys/wait.h>
 
 #define FIRST_FD 3
-#define SAFE_FD 64 /* above every descriptor of a child, below every limit */
+#define SAFE_FD 64 /* above every descriptor of a child */
 #define END_TIMEOUT_MS 3000 /* helper and gate end within 1 s by contract */
 
 /* In the child, between fork and exec: only system calls. */
 static void become(const struct sbx_spawn *s, int program)
 {
     static char *const none[] = { NULL };
-    int n = 0;
+    int high[SBX_SPAWN_FDS], n = 0;
 
     setsid();
     prctl(PR_SET_PDEATHSIG, 0);
     for (int null = open("/dev/null", O_RDWR); n < 3; n++)
         dup2(null, n);
     for (n = 0; n < SBX_SPAWN_FDS && s->fds[n] >= 0; n++)
-        if (fcntl(s->fds[n], F_DUPFD, SAFE_FD + n) != SAFE_FD + n)
+        if ((high[n] = fcntl(s->fds[n], F_DUPFD, SAFE_FD)) < 0)
             _exit(126);
     for (n = 0; n < SBX_SPAWN_FDS && s->fds[n] >= 0; n++)
-        dup2(SAFE_FD + n, FIRST_FD + n);
+        dup2(high[n], FIRST_FD + n);
     if (FIRST_FD + n != program && dup2(program, FIRST_FD + n) < 0)
         _exit(126);
     fcntl(FIRST_FD + n, F_SETFD, FD_CLOEXEC);
@@ -66,8 +66,8 @@ enum sbx_code sbx_spawn(const struct sbx_spawn *s, pid_t *ret, struct sbx_err *e
 
     if (program < 0)
         return sbx_err_errno(err, "start %s", s->path);
-    if (program < SAFE_FD + SBX_SPAWN_FDS) { /* out of the way of the child's descriptors */
-        int high = fcntl(program, F_DUPFD_CLOEXEC, SAFE_FD + SBX_SPAWN_FDS);
+    if (program < SAFE_FD) { /* out of the way of the child's descriptors */
+        int high = fcntl(program, F_DUPFD_CLOEXEC, SAFE_FD);
 
         if (high < 0)
             return sbx_err_errno(err, "start %s", s->path);

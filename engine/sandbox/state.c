@@ -25,14 +25,15 @@ enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r, struct sbx_
 {
     SBX_AUTO_JSON json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s, s:s*, s:s*, s:s, s:s, s:i, s:i, s:b, "
-        "s:b, s:b, s:o, s:o, s:o}",
+        "s:b, s:b, s:o, s:o, s:o, s:o}",
         "version", SBX_STATE_VERSION, "id", r->id, "name", r->name, "agent", r->agent, "runtime",
         r->runtime, "image", r->image, "imageId", r->image_id, "container", r->container, "holder",
         r->holder, "createdAt", r->created_at, "lastUsedAt", r->last_used_at, "startedAt",
         r->started_at, "phase", phases[r->phase], "net", nets[r->net], "starts", (int)r->starts,
         "generation", (int)r->generation, "weakNetwork", r->weak_network, "strictStartup",
         r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets), "env",
-        strs_json(r->env), "volumes", strs_json(r->volumes));
+        strs_json(r->env), "volumes", strs_json(r->volumes),
+        "sources", strs_json(r->sources));
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
     enum sbx_code rc;
 
@@ -103,10 +104,11 @@ static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
     r->allow_sockets = strs(arena, o, "allowSockets");
     r->env = strs(arena, o, "env");
     r->volumes = strs(arena, o, "volumes");
+    r->sources = strs(arena, o, "sources");
     if (!r->last_used_at)
         r->last_used_at = "";
     return phase >= 0 && net >= 0 && r->id && r->name && r->agent && r->runtime && r->image &&
-           r->created_at && r->allow_sockets && r->env && r->volumes;
+           r->created_at && r->allow_sockets && r->env && r->volumes && r->sources;
 }
 
 enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena, struct sbx_record *ret,

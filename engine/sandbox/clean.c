@@ -1,0 +1,200 @@
+/* Removal: of a sandbox, of what a crash left, of everything. */
+#include "box.h"
+
+#include "sbx/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* By id where it is known, else by name: a crash may lie between making and remembering. */
+static enum sbx_code remove_container(struct sbx_box *box, struct sbx_runtime *rt, const char *id,
+                                      const char *name, struct sbx_err *err)
+{
+    struct sbx_container c;
+    enum sbx_code rc;
+
+    if (id) {
+        rc = sbx_runtime_remove(rt, id, err);
+        if (rc)
+            return rc;
+    }
+    rc = sbx_runtime_inspect(rt, name, box->arena, &c, err);
+    if (rc == SBX_NOT_FOUND)
+        return SBX_OK;
+    return rc ? rc : sbx_runtime_remove(rt, c.id, err);
+}
+
+static enum sbx_code remove_from(struct sbx_box *box, struct sbx_runtime *rt, struct sbx_err *err)
+{
+    char holder[SBX_SANDBOX_NAME_MAX + 16];
+    enum sbx_code rc = remove_container(box, rt, box->record.container, box->name, err);
+
+    snprintf(holder, sizeof(holder), "%s_holder", box->name);
+    if (!rc && (!box->has_record || box->record.net == SBX_NET_HOLDER))
+        rc = remove_container(box, rt, box->record.holder, holder, err);
+    for (const char *const *v = box->record.volumes; !rc && v && *v; v++)
+        rc = sbx_runtime_volume_remove(rt, *v, err);
+    return rc;
+}
+
+static enum sbx_runtime_kind kind_of(const char *name)
+{
+    if (!strcmp(name, "docker"))
+        return SBX_RUNTIME_DOCKER;
+    return !strcmp(name, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
+}
+
+static enum sbx_code remove_runtime_parts(struct sbx_box *box, struct sbx_err *err)
+{
+    static const enum sbx_runtime_kind all[] = { SBX_RUNTIME_DOCKER, SBX_RUNTIME_OCI };
+    struct sbx_runtime *rt = box->rt;
+    enum sbx_code rc;
+
+    if (rt)
+        return remove_from(box, rt, err);
+    if (box->has_record) {
+        rc = sbx_engine_runtime(box->e, kind_of(box->record.runtime), &rt, err);
+        return rc ? rc : remove_from(box, rt, err);
+    }
+    for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++) /* no record: nothing was made, or it is broken */
+        if (!sbx_engine_runtime(box->e, all[i], &rt, NULL)) {
+            rc = remove_from(box, rt, err);
+            if (rc)
+                return rc;
+        }
+    return SBX_OK;
+}
+
+/* The decisions stay readable until the name is used again. */
+static void keep_log(struct sbx_box *box)
+{
+    char dir[4096], to[4200];
+
+    if (snprintf(dir, sizeof(dir), "%s/logs", box->e->paths.state) >= (int)sizeof(dir) ||
+        sbx_dir_make(dir, 0700, NULL))
+        return;
+    snprintf(to, sizeof(to), "%s/%s.jsonl", dir, box->name);
+    if (!renameat(box->dirfd, "log.jsonl", AT_FDCWD, to))
+        return;
+    unlink(to);
+}
+
+enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK, removed;
+
+    if (box->dirfd < 0) {
+        sbx_lock_drop(box->e, box->name);
+        return SBX_OK;
+    }
+    removed = remove_runtime_parts(box, err);
+    sbx_net_end(box);
+    sbx_workspaces_unmount(box->dir);
+    if (removed) /* the state is what a next try goes by */
+        return sbx_err_wrap(err, removed, "remove %s", box->name);
+    keep_log(box);
+    rc = sbx_dir_remove(AT_FDCWD, box->dir, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "remove %s", box->name);
+    close(box->dirfd);
+    box->dirfd = -1;
+    box->has_record = false;
+    return SBX_OK;
+}
+
+enum sbx_code sbx_sandbox_remove(struct sbx_engine *e, const char *name, bool force,
+                                 struct sbx_err *err)
+{
+    SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
+    enum sbx_code rc = sbx_name_check(name, err);
+    size_t sessions;
+
+    if (!rc)
+        rc = sbx_box_lock(e, name, &box, err);
+    if (rc)
+        return rc;
+    if (box.dirfd < 0) {
+        sbx_lock_drop(e, name);
+        return sbx_err_set(err, SBX_NOT_FOUND, "sandbox %s not found", name);
+    }
+    sessions = force ? 0 : sbx_sessions(box.dir);
+    if (sessions)
+        return sbx_err_set(err, SBX_BUSY, "sandbox %s is in use by %zu session%s; --force ends %s",
+                           name, sessions, sessions > 1 ? "s" : "", sessions > 1 ? "them" : "it");
+    rc = sbx_box_clean(&box, err);
+    if (!rc)
+        sbx_lock_drop(e, name);
+    return rc;
+}
+
+static enum sbx_code remove_all(struct sbx_engine *e, struct sbx_err *err)
+{
+    char path[4096];
+    DIR *dir;
+    enum sbx_code rc = SBX_OK;
+
+    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
+    dir = opendir(path);
+    for (struct dirent *d; dir && !rc && (d = readdir(dir));)
+        if (d->d_name[0] != '.' && !sbx_name_check(d->d_name, NULL)) {
+            rc = sbx_sandbox_remove(e, d->d_name, true, err);
+            if (rc == SBX_NOT_FOUND)
+                rc = SBX_OK;
+        }
+    if (dir)
+        closedir(dir);
+    return rc;
+}
+
+/* What the app has at a runtime without any state here: of a state directory that was deleted. */
+static enum sbx_code remove_strays(struct sbx_engine *e, enum sbx_runtime_kind kind,
+                                   struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct sbx_runtime *rt;
+    struct sbx_container *list = NULL;
+    const char **volumes = NULL;
+    size_t n = 0, n_volumes = 0;
+    enum sbx_code rc;
+
+    if (sbx_engine_runtime(e, kind, &rt, NULL))
+        return SBX_OK; /* no such runtime here */
+    rc = sbx_runtime_list(rt, arena, &list, &n, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = sbx_runtime_remove(rt, list[i].id, err);
+    if (!rc && sbx_runtime_volume_list(rt, arena, &volumes, &n_volumes, err))
+        n_volumes = 0;
+    for (size_t i = 0; !rc && i < n_volumes; i++)
+        rc = sbx_runtime_volume_remove(rt, volumes[i], err);
+    return rc;
+}
+
+enum sbx_code sbx_engine_reset(struct sbx_engine *e, struct sbx_err *err)
+{
+    SBX_AUTO_FD int lock = -1;
+    bool fake = e->runtimes[SBX_RUNTIME_FAKE] != NULL;
+    enum sbx_code rc = sbx_lock_app(e, true, &lock, err);
+
+    if (rc)
+        return rc;
+    e->resetting = true;
+    rc = remove_all(e, err);
+    if (!rc && !fake)
+        rc = remove_strays(e, SBX_RUNTIME_DOCKER, err);
+    if (!rc && !fake)
+        rc = remove_strays(e, SBX_RUNTIME_OCI, err);
+    if (!rc && fake)
+        rc = remove_strays(e, SBX_RUNTIME_FAKE, err);
+    e->resetting = false;
+    for (size_t i = 0; !rc && i < 3; i++) {
+        static const char *const ours[] = { "sandboxes", "logs", "locks" };
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s/%s", e->paths.state, ours[i]);
+        rc = sbx_dir_remove(AT_FDCWD, path, err);
+    }
+    return rc ? sbx_err_wrap(err, rc, "reset") : SBX_OK;
+}

@@ -1,0 +1,190 @@
+/* sbx-gate: started unprivileged for the doors of a helper (docs/gate-config.md 4). */
+#include "box.h"
+
+#include "sbx/file.h"
+#include "sbx/json.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define GATE_USER "sbx-gate"
+#define GATE_UID 64718          /* where there is no such user: an id that Debian gives nobody */
+#define ASK_TIMEOUT_MS 3000
+#define ANSWER_MAX 1048576      /* bytes of one answer on the control socket */
+#define LOG_MODE 0600
+
+/* Never root, never 1000 (quotas are per uid and the agent's files belong to that one). */
+static uid_t gate_uid(void)
+{
+    struct passwd *user;
+
+    if (geteuid() != 0)
+        return 0; /* stay who we are */
+    user = getpwnam(GATE_USER);
+    return user && user->pw_uid && user->pw_uid != SBX_AGENT_UID ? user->pw_uid : GATE_UID;
+}
+
+enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *o = NULL;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_PLAN_JSON_MAX);
+    enum sbx_code rc;
+
+    box->record.generation++;
+    rc = sbx_gate_config_json(box->plan, box->e->config.policy, box->record.generation, &o, err);
+    if (rc)
+        return rc;
+    rc = sbx_json_canonical(o, &text);
+    if (rc)
+        return sbx_err_set(err, rc, "gate.json: %s", sbx_code_name(rc));
+    if (mkdirat(box->dirfd, "gate", 0755) && errno != EEXIST)
+        return sbx_err_errno(err, "%s/gate", box->dir);
+    if (fchmodat(box->dirfd, "gate", 0755, 0))
+        return sbx_err_errno(err, "%s/gate", box->dir);
+    return sbx_file_write(box->dirfd, "gate/gate.json", text.ptr, text.len, 0644, err);
+}
+
+struct gate_fds {
+    int config, log, netns, control, status, ended, pidfd;
+};
+
+static void close_fds(struct gate_fds *f)
+{
+    int all[] = { f->config, f->log, f->netns, f->control, f->status, f->ended };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++)
+        if (all[i] >= 0)
+            close(all[i]);
+}
+
+static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_helper_connect(box, &f->netns, err);
+
+    if (!rc)
+        rc = sbx_socket_listen(box, "gate.sock", SOCK_STREAM, &f->control, err);
+    if (rc)
+        return rc;
+    f->config = openat(box->dirfd, "gate", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    f->log = openat(box->dirfd, "log.jsonl", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                    LOG_MODE);
+    f->ended = sbx_open_ended(box);
+    if (f->config < 0 || f->log < 0 || f->ended < 0)
+        return sbx_err_errno(err, "%s", box->dir);
+    return SBX_OK;
+}
+
+static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, pid_t *ret,
+                           struct sbx_err *err)
+{
+    const char *argv[] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--netns-fd", "5",
+                           "--control-fd", "6", "--status-fd", "7", "--ended-fd", "8",
+                           f->pidfd >= 0 ? "--pidfd" : NULL, "9", NULL };
+    char path[4096];
+    struct sbx_spawn s = { .path = path, .argv = argv, .uid = gate_uid(),
+                           .fds = { f->config, f->log, f->netns, f->control, f->status, f->ended,
+                                    f->pidfd, -1 } };
+
+    snprintf(path, sizeof(path), "%s/sbx-gate", box->e->paths.libexec);
+    return sbx_spawn(&s, ret, err);
+}
+
+static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, struct sbx_pidfile *p,
+                           struct sbx_err *err)
+{
+    char line[512] = "";
+    SBX_AUTO_FD int read_end = -1;
+    int ends[2];
+    enum sbx_code rc = open_fds(box, f, err);
+
+    if (rc)
+        return rc;
+    if (pipe2(ends, O_CLOEXEC))
+        return sbx_err_errno(err, "pipe");
+    read_end = ends[0];
+    f->status = ends[1];
+    rc = spawn(box, f, &p->pid, err);
+    if (rc)
+        return rc;
+    p->start = sbx_process_start(p->pid);
+    close(f->status);
+    f->status = -1;
+    rc = sbx_pidfile_write(box, "net/gate.pid.json", p, err);
+    if (!rc)
+        rc = sbx_status_line(read_end, "gate", line, sizeof(line), err);
+    if (rc)
+        sbx_process_end(p);
+    return rc;
+}
+
+enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, unsigned long long cookie,
+                             struct sbx_err *err)
+{
+    struct gate_fds f = { -1, -1, -1, -1, -1, -1, pidfd };
+    struct sbx_pidfile p = { .cookie = cookie };
+    enum sbx_code rc = start(box, &f, &p, err);
+
+    close_fds(&f);
+    return rc ? sbx_err_wrap(err, rc, "gate of sandbox %s", box->name) : SBX_OK;
+}
+
+bool sbx_gate_alive(struct sbx_box *box)
+{
+    struct sbx_pidfile p;
+
+    return sbx_pidfile_read(box, "net/gate.pid.json", &p) && sbx_process_alive(&p);
+}
+
+static enum sbx_code read_line(int fd, struct sbx_buf *out, struct sbx_err *err)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    while (!out->len || out->ptr[out->len - 1] != '\n') {
+        char *room = sbx_buf_room(out, 4096);
+        ssize_t n;
+
+        if (!room)
+            return sbx_err_set(err, SBX_LIMIT, "the gate's answer is too long");
+        if (poll(&p, 1, ASK_TIMEOUT_MS) <= 0)
+            return sbx_err_set(err, SBX_TIMEOUT, "the gate does not answer");
+        n = read(fd, room, 4096);
+        if (n <= 0)
+            return sbx_err_set(err, SBX_UNAVAILABLE, "the gate closed its control socket");
+        sbx_buf_commit(out, (size_t)n);
+    }
+    return SBX_OK;
+}
+
+enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *mine = request;
+    SBX_AUTO_JSON json_t *answer = NULL;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(ANSWER_MAX);
+    SBX_AUTO_FD int fd = -1;
+    enum sbx_code rc;
+
+    if (!mine || sbx_json_canonical(mine, &text) || sbx_buf_adds(&text, "\n"))
+        return sbx_out_of_memory(err);
+    rc = sbx_socket_connect(box, "gate.sock", SOCK_STREAM, &fd, err);
+    if (rc)
+        return rc;
+    if (sbx_write_all(fd, text.ptr, text.len))
+        return sbx_err_errno(err, "ask the gate");
+    sbx_buf_clear(&text);
+    rc = read_line(fd, &text, err);
+    if (rc)
+        return rc;
+    answer = json_loadb(text.ptr, text.len, 0, NULL);
+    if (!json_is_true(json_object_get(answer, "ok"))) {
+        const char *why = json_string_value(json_object_get(answer, "error"));
+
+        return sbx_err_set(err, SBX_FAILED, "gate: %s", why ? why : "unexpected answer");
+    }
+    if (ret)
+        *ret = json_incref(answer);
+    return SBX_OK;
+}

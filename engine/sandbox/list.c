@@ -1,0 +1,227 @@
+/* Looking: nothing here takes a lock or changes anything. */
+#include "box.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *sbx_status_name(enum sbx_status s)
+{
+    static const char *const names[] = { "creating", "running", "stopped",
+                                         "failed",   "broken",  "unknown" };
+
+    return (unsigned)s < SBX_ARRAY_LEN(names) ? names[s] : "unknown";
+}
+
+static enum sbx_runtime_kind kind_of(const char *name)
+{
+    if (!strcmp(name, "docker"))
+        return SBX_RUNTIME_DOCKER;
+    return !strcmp(name, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
+}
+
+/* One question a runtime for all of its containers. */
+struct world {
+    struct sbx_engine *e;
+    struct sbx_arena *arena;
+    struct sbx_container *list[SBX_RUNTIME_FAKE + 1];
+    size_t n[SBX_RUNTIME_FAKE + 1];
+    bool asked[SBX_RUNTIME_FAKE + 1];
+    const char *failed[SBX_RUNTIME_FAKE + 1];
+};
+
+static void ask(struct world *w, enum sbx_runtime_kind kind)
+{
+    struct sbx_err err = SBX_ERR_INIT;
+    struct sbx_runtime *rt;
+
+    if (w->asked[kind])
+        return;
+    w->asked[kind] = true;
+    if (sbx_engine_runtime(w->e, kind, &rt, &err) ||
+        sbx_runtime_list(rt, w->arena, &w->list[kind], &w->n[kind], &err))
+        w->failed[kind] = sbx_arena_strdup(w->arena, err.text);
+}
+
+static const struct sbx_container *find(const struct world *w, enum sbx_runtime_kind kind,
+                                        const char *id)
+{
+    for (size_t i = 0; id && i < w->n[kind]; i++)
+        if (!strcmp(w->list[kind][i].id, id))
+            return &w->list[kind][i];
+    return NULL;
+}
+
+static void set_status(struct world *w, struct sbx_box *box, struct sbx_sandbox_info *info)
+{
+    const struct sbx_container *c;
+
+    if (box->record.phase == SBX_STATE_CREATING) {
+        bool held = sbx_lock_held(box->e, box->name);
+
+        info->status = held ? SBX_STATUS_CREATING : SBX_STATUS_BROKEN;
+        info->detail = held ? NULL : "its create was cut off";
+        return;
+    }
+    ask(w, info->runtime);
+    if (w->failed[info->runtime]) {
+        info->status = SBX_STATUS_UNKNOWN;
+        info->detail = w->failed[info->runtime];
+        return;
+    }
+    c = find(w, info->runtime, box->record.container);
+    if (!c) {
+        info->status = SBX_STATUS_BROKEN;
+        info->detail = "its container is gone";
+        return;
+    }
+    info->status = box->record.phase == SBX_STATE_FAILED ? SBX_STATUS_FAILED
+                   : c->running                          ? SBX_STATUS_RUNNING
+                                                         : SBX_STATUS_STOPPED;
+    info->gate_up = c->running && box->record.net != SBX_NET_NONE && sbx_gate_alive(box);
+}
+
+static const char *keep(struct sbx_arena *arena, const char *text)
+{
+    return sbx_arena_strdup(arena, text ? text : "");
+}
+
+static void set_workspaces(struct sbx_arena *arena, const struct sbx_plan *p,
+                           struct sbx_sandbox_info *info)
+{
+    struct sbx_workspace *v = sbx_arena_array(arena, p->n_mounts + 1, sizeof(*v));
+    struct stat st;
+
+    for (size_t i = 0; v && i < p->n_mounts; i++)
+        if (p->mounts[i].kind == SBX_PLAN_WORKSPACE) {
+            v[info->n_workspaces++] = (struct sbx_workspace){ p->mounts[i].source,
+                                                              p->mounts[i].read_only };
+            info->workspace_missing |= stat(p->mounts[i].source, &st) != 0;
+        }
+    info->workspaces = v;
+}
+
+static void free_plan(void *p)
+{
+    sbx_plan_free(p);
+}
+
+static void describe(struct world *w, struct sbx_box *box, struct sbx_sandbox_info *info)
+{
+    const struct sbx_record *r = &box->record;
+    struct sbx_arena *arena = w->arena;
+
+    *info = (struct sbx_sandbox_info){
+        .name = keep(arena, box->name), .id = "", .agent = "", .image = "", .container = "",
+        .runtime_name = "", .created_at = "", .last_used_at = "", .status = SBX_STATUS_BROKEN,
+        .detail = "its record cannot be read", .state_dir = keep(arena, box->dir),
+    };
+    if (!box->has_record)
+        return;
+    info->detail = NULL;
+    info->id = keep(arena, r->id);
+    info->agent = keep(arena, r->agent);
+    info->image = keep(arena, r->image);
+    info->container = keep(arena, r->container);
+    info->runtime_name = keep(arena, r->runtime);
+    info->runtime = kind_of(r->runtime);
+    info->created_at = keep(arena, r->created_at);
+    info->last_used_at = keep(arena, r->last_used_at);
+    info->learned = r->learned;
+    info->weak_network = r->weak_network;
+    info->sessions = sbx_sessions(box->dir);
+    if (!sbx_planfile_read(box, NULL) && !sbx_arena_defer(arena, free_plan, box->plan)) {
+        info->plan = SBX_TAKE(box->plan);
+        set_workspaces(arena, info->plan, info);
+    }
+    set_status(w, box, info);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct sbx_sandbox_info *)a)->name,
+                  ((const struct sbx_sandbox_info *)b)->name);
+}
+
+static size_t count_entries(DIR *dir)
+{
+    size_t n = 0;
+
+    while (readdir(dir))
+        n++;
+    rewinddir(dir);
+    return n;
+}
+
+enum sbx_code sbx_sandbox_list(struct sbx_engine *e, struct sbx_arena *arena,
+                               struct sbx_sandbox_info **ret, size_t *ret_n, struct sbx_err *err)
+{
+    struct world w = { .e = e, .arena = arena };
+    char path[4096];
+    struct sbx_sandbox_info *v;
+    size_t n = 0, most;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
+    dir = opendir(path);
+    if (!dir && errno != ENOENT)
+        return sbx_err_errno(err, "%s", path);
+    most = dir ? count_entries(dir) : 0;
+    v = sbx_arena_array(arena, most + 1, sizeof(*v));
+    for (struct dirent *d; v && dir && n < most && (d = readdir(dir));) {
+        SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
+
+        if (!sbx_name_check(d->d_name, NULL) && !sbx_box_peek(e, d->d_name, &box, NULL))
+            describe(&w, &box, &v[n++]);
+    }
+    if (dir)
+        closedir(dir);
+    if (!v)
+        return sbx_out_of_memory(err);
+    qsort(v, n, sizeof(*v), by_name);
+    *ret = v;
+    *ret_n = n;
+    return SBX_OK;
+}
+
+enum sbx_code sbx_sandbox_inspect(struct sbx_engine *e, const char *name, struct sbx_arena *arena,
+                                  struct sbx_sandbox_info *ret, struct sbx_err *err)
+{
+    struct world w = { .e = e, .arena = arena };
+    SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
+    enum sbx_code rc = sbx_name_check(name, err);
+
+    if (!rc)
+        rc = sbx_box_peek(e, name, &box, err);
+    if (!rc)
+        describe(&w, &box, ret);
+    return rc;
+}
+
+enum sbx_code sbx_sandbox_find(struct sbx_engine *e, const char *agent, const char *workspace,
+                               struct sbx_arena *arena, const char **ret, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *real = workspace ? realpath(workspace, NULL) : NULL;
+    char path[4096];
+    DIR *dir;
+
+    *ret = NULL;
+    if (!real)
+        return workspace ? sbx_err_errno(err, "workspace %s", workspace) : SBX_OK;
+    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
+    dir = opendir(path);
+    for (struct dirent *d; dir && !*ret && (d = readdir(dir));) {
+        SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
+
+        if (sbx_name_check(d->d_name, NULL) || sbx_box_peek(e, d->d_name, &box, NULL) ||
+            !box.has_record || box.record.phase != SBX_STATE_READY ||
+            strcmp(box.record.agent, agent) || sbx_planfile_read(&box, NULL))
+            continue;
+        if (!strcmp(box.plan->workdir, real))
+            *ret = sbx_arena_strdup(arena, d->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return SBX_OK;
+}
