@@ -17,7 +17,7 @@ int64_t sbx_now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
+static void deliver(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                  int64_t elapsed_ms, const char *text)
 {
     struct sbx_event event = { kind, step, text, elapsed_ms };
@@ -35,7 +35,7 @@ void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    send(e, kind, step, 0, text);
+    deliver(e, kind, step, 0, text);
 }
 
 struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const char *fmt, ...)
@@ -48,13 +48,13 @@ struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const cha
     va_end(args);
     e->stage++;
     sbx_fault_point(e, false);
-    send(e, SBX_EVENT_STEP, id, 0, text);
+    deliver(e, SBX_EVENT_STEP, id, 0, text);
     return (struct sbx_stage){ e, id, sbx_now_ms() };
 }
 
 enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc)
 {
-    send(s->e, rc ? SBX_EVENT_FAILED : SBX_EVENT_DONE, s->id, sbx_now_ms() - s->began_ms, "");
+    deliver(s->e, rc ? SBX_EVENT_FAILED : SBX_EVENT_DONE, s->id, sbx_now_ms() - s->began_ms, "");
     if (!rc)
         sbx_fault_point(s->e, true);
     return rc;

@@ -1,6 +1,7 @@
 /* Processes that users run inside; the agent is one of them. */
 #include "box.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>

@@ -23,7 +23,7 @@ static void keep(struct sbx_tail *t, const char *line)
         memmove(t->lines[0], t->lines[1], sizeof(t->lines) - sizeof(t->lines[0]));
     else
         t->n++;
-    snprintf(t->lines[t->n - 1], sizeof(t->lines[0]), "%s", line);
+    snprintf(t->lines[t->n - 1], sizeof(t->lines[0]), "%.*s", SBX_TAIL_BYTES - 1, line);
 }
 
 static void flush(struct reader *r)

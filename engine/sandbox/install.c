@@ -1,6 +1,8 @@
 /* One install command, and what to say when it fails (decision F5). */
 #include "box.h"
 
+#include "sbx/json.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

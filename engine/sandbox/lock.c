@@ -1,6 +1,8 @@
 /* Locks are flocks of files: the kernel lets go of them when a process dies, whatever way. */
 #include "box.h"
 
+#include "sbx/file.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>

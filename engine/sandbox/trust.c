@@ -94,7 +94,7 @@ enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
 }
 
 /* Compare what PID 1's program sees inside with what we know outside (C9). */
-static enum sbx_code check_probe(struct sbx_box *box, const char *text, unsigned long long cookie,
+static enum sbx_code check_probe(const char *text, unsigned long long cookie,
                                  struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = json_loads(text ? text : "", JSON_DISABLE_EOF_CHECK, NULL);
@@ -163,5 +163,5 @@ enum sbx_code sbx_run_defaults(struct sbx_box *box, struct sbx_batch *b, unsigne
     rc = sbx_batch_run(box, b, argv, &head, err);
     if (rc || box->info->kind == SBX_RUNTIME_FAKE)
         return rc;
-    return check_probe(box, head.ptr, cookie, err);
+    return check_probe(head.ptr, cookie, err);
 }
