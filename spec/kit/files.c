@@ -14,7 +14,7 @@
 #include "sbx/file.h"
 #include "sbx/text.h"
 
-#define DEPTH_MAX 64 /* directories below files/; links to a directory above end here */
+#define DEPTH_MAX 64 /* directories below a target; real kits have five */
 
 struct walk {
     int kit;
@@ -25,6 +25,7 @@ struct walk {
     enum sbx_target target;
     struct sbx_static_file *v;
     size_t len, cap, seen;
+    struct stat above[DEPTH_MAX + 1]; /* the directories around, to notice circles */
 };
 
 static struct sbx_pos pos_of(struct walk *w, const char *path)
@@ -142,6 +143,23 @@ static enum sbx_code add_regular(struct walk *w, int fd, const char *path, const
 
 static enum sbx_code walk_directory(struct walk *w, const char *path, size_t skip, unsigned depth);
 
+static bool is_above(const struct walk *w, const struct stat *st, unsigned depth)
+{
+    for (unsigned i = 0; i <= depth; i++)
+        if (w->above[i].st_ino == st->st_ino && w->above[i].st_dev == st->st_dev)
+            return true;
+    return false;
+}
+
+static enum sbx_code enter_directory(struct walk *w, const char *path, size_t skip, unsigned depth,
+                                     const struct stat *st)
+{
+    if (depth > DEPTH_MAX)
+        return sbx_err_set(w->err, SBX_LIMIT, "%s: deeper than %d directories", path, DEPTH_MAX);
+    w->above[depth] = *st;
+    return walk_directory(w, path, skip, depth);
+}
+
 static enum sbx_code walk_entry(struct walk *w, const char *path, size_t skip, unsigned depth)
 {
     SBX_AUTO_FD int fd = -1;
@@ -158,8 +176,12 @@ static enum sbx_code walk_entry(struct walk *w, const char *path, size_t skip, u
         report_unopened(w, path, errno);
         return SBX_OK;
     }
+    if (S_ISDIR(st.st_mode) && is_above(w, &st, depth)) {
+        report_unopened(w, path, ELOOP);
+        return SBX_OK;
+    }
     if (S_ISDIR(st.st_mode))
-        return walk_directory(w, path, skip, depth + 1);
+        return enter_directory(w, path, skip, depth + 1, &st);
     if (S_ISREG(st.st_mode))
         return add_regular(w, fd, path, path + skip, &st);
     report(w, SBX_ERROR, "bad-file", path, "only files, directories and links belong into a kit",
@@ -197,9 +219,6 @@ static enum sbx_code walk_directory(struct walk *w, const char *path, size_t ski
     enum sbx_code rc = SBX_OK;
     DIR *dir;
 
-    if (depth > DEPTH_MAX)
-        return sbx_err_set(w->err, SBX_LIMIT, "%s: deeper than %d directories (a link to a directory above it?)",
-                           path, DEPTH_MAX);
     dir = open_stream(w, path);
     if (!dir) {
         report_unopened(w, path, errno);
@@ -243,7 +262,7 @@ static enum sbx_code walk_target(struct walk *w, const char *name)
         return SBX_OK;
     }
     w->target = home ? SBX_TARGET_HOME : SBX_TARGET_WORKSPACE;
-    return walk_directory(w, path, strlen(path) + 1, 0);
+    return enter_directory(w, path, strlen(path) + 1, 0, &st);
 }
 
 static int compare(const void *a, const void *b)

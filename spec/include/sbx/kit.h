@@ -201,7 +201,7 @@ struct sbx_artifact {
     const struct sbx_places *places; /**< NULL: only the elements' own origins are known */
     bool embedded;
     /* SHA-256 of two lines, the digest of the spec's bytes and that of the files as an uncompressed
-     * archive (S30, F2; spec/kit/digest.c). NULL after sbx_kit_check() and in a composed artifact. */
+     * archive (S30, F2; spec/kit/archive.c). NULL after sbx_kit_check() and in a composed artifact. */
     const char *digest;
     /* composed artifacts only */
     SBX_LIST(sbx_kit_ref) kits; /**< what was composed, base first */
@@ -286,6 +286,17 @@ void sbx_artifact_validate(const struct sbx_artifact *a, bool composed, struct s
 /** Content of a static file into `out` (at most SBX_KIT_FILE_MAX bytes). */
 SBX_MUST_USE enum sbx_code sbx_static_file_read(const struct sbx_static_file *f,
                                                 struct sbx_buf *out, struct sbx_err *err);
+
+/** Takes the next bytes of an archive; any code but SBX_OK ends the writing and is handed on. */
+typedef enum sbx_code sbx_archive_sink(void *context, const void *data, size_t len,
+                                       struct sbx_err *err);
+/**
+ * Write the static files as the one canonical uncompressed archive (F2): what the digest is taken of,
+ * and what the layer of the kit's OCI artifact holds.
+ * @return SBX_OK, the sink's code, SBX_IO (a file cannot be read or changed), SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_kit_archive(const struct sbx_artifact *a, sbx_archive_sink *sink,
+                                           void *context, struct sbx_err *err);
 
 /** Bytes of a size like "512m", "1.5g", "10GiB" (RB 7.11); false: not a size. */
 bool sbx_size_parse(const char *text, int64_t *bytes);

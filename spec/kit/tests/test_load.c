@@ -1,0 +1,442 @@
+/* Loading from directories, files, standard input and memory. Each test has a directory of its own. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <cmocka.h>
+
+#include "sbx/file.h"
+#include "sbx/kit.h"
+
+#define SPEC "schemaVersion: \"2\"\nkind: mixin\nname: a\n"
+
+struct place {
+    char dir[64];
+    struct sbx_diags diags;
+    struct sbx_artifact *a;
+    struct sbx_err err;
+};
+
+static int set_up(void **state)
+{
+    struct place *p = calloc(1, sizeof(*p));
+
+    strcpy(p->dir, "/tmp/sbx-kit-XXXXXX");
+    if (!mkdtemp(p->dir) || sbx_diags_init(&p->diags))
+        return -1;
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *p = *state;
+    enum sbx_code rc = sbx_dir_remove(AT_FDCWD, p->dir, NULL);
+
+    sbx_artifact_free(p->a);
+    sbx_diags_release(&p->diags);
+    free(p);
+    return rc ? -1 : 0;
+}
+
+static const char *path_in(const struct place *p, const char *name)
+{
+    static char path[4096];
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+    return path;
+}
+
+static void put(const struct place *p, const char *name, const char *text, mode_t mode)
+{
+    char parent[4096];
+
+    snprintf(parent, sizeof(parent), "%s", path_in(p, name));
+    *strrchr(parent, '/') = '\0';
+    assert_int_equal(sbx_dir_make(parent, 0755, NULL), SBX_OK);
+    assert_int_equal(sbx_file_write(AT_FDCWD, path_in(p, name), text, strlen(text), mode, NULL), SBX_OK);
+}
+
+static void link_to(const struct place *p, const char *target, const char *name)
+{
+    assert_int_equal(symlink(target, path_in(p, name)), 0);
+}
+
+static enum sbx_code load(struct place *p)
+{
+    sbx_artifact_free(p->a);
+    p->a = NULL;
+    sbx_diags_release(&p->diags);
+    assert_int_equal(sbx_diags_init(&p->diags), SBX_OK);
+    p->err = (struct sbx_err)SBX_ERR_INIT;
+    return sbx_kit_load(p->dir, &p->diags, &p->a, &p->err);
+}
+
+static void want_file(const struct place *p, size_t i, const char *path, unsigned mode, size_t size)
+{
+    assert_true(i < p->a->files.len);
+    assert_string_equal(p->a->files.v[i].path, path);
+    assert_int_equal(p->a->files.v[i].mode, mode);
+    assert_int_equal(p->a->files.v[i].size, size);
+}
+
+static void files_come_in_order_with_plain_modes(void **state)
+{
+    struct place *p = *state;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(100);
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/workspace/z", "w", 0600);
+    put(p, "files/home/b/c", "hello", 0640);
+    put(p, "files/home/b.txt", "", 0444);
+    put(p, "files/home/bin/run", "#!/bin/sh\n", 0711);
+    put(p, "files/home/.hidden", "x", 02644);
+    assert_int_equal(load(p), SBX_OK);
+    assert_int_equal(p->a->files.len, 5);
+    want_file(p, 0, ".hidden", 0644, 1);
+    want_file(p, 1, "b.txt", 0644, 0);
+    want_file(p, 2, "b/c", 0644, 5);
+    want_file(p, 3, "bin/run", 0755, 10);
+    want_file(p, 4, "z", 0644, 1);
+    assert_int_equal(p->a->files.v[4].target, SBX_TARGET_WORKSPACE);
+    assert_string_equal(p->a->files.v[2].at.pos.file, "files/home/b/c");
+    assert_int_equal(sbx_static_file_read(&p->a->files.v[2], &text, NULL), SBX_OK);
+    assert_string_equal(text.ptr, "hello");
+}
+
+static void a_file_that_changed_is_not_read(void **state)
+{
+    struct place *p = *state;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(100);
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/x", "hello", 0644);
+    assert_int_equal(load(p), SBX_OK);
+    put(p, "files/home/x", "hello there", 0644);
+    assert_int_equal(sbx_static_file_read(&p->a->files.v[0], &text, &p->err), SBX_IO);
+    assert_int_equal(text.len, 0);
+    assert_non_null(strstr(p->err.text, "changed"));
+}
+
+static void links_inside_the_kit_are_followed(void **state)
+{
+    struct place *p = *state;
+    char absolute[200];
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "shared/data", "data", 0755);
+    put(p, "files/home/real", "r", 0644);
+    link_to(p, "../../shared/data", "files/home/linked");
+    link_to(p, "../../shared", "files/home/directory");
+    snprintf(absolute, sizeof(absolute), "%s/shared/data", p->dir);
+    link_to(p, absolute, "files/home/whole");
+    assert_int_equal(load(p), SBX_OK);
+    assert_int_equal(p->a->files.len, 4);
+    want_file(p, 0, "directory/data", 0755, 4);
+    want_file(p, 1, "linked", 0755, 4);
+    want_file(p, 3, "whole", 0755, 4);
+}
+
+static void want_refused(struct place *p, const char *code, const char *file, const char *part)
+{
+    assert_int_equal(load(p), SBX_SCHEMA);
+    assert_null(p->a);
+    assert_int_equal(p->diags.errors, 1);
+    assert_string_equal(p->diags.v[0].code, code);
+    assert_string_equal(p->diags.v[0].pos.file, file);
+    if (!strstr(p->diags.v[0].message, part))
+        fail_msg("%s", p->diags.v[0].message);
+}
+
+static void links_out_of_the_kit_are_refused(void **state)
+{
+    static const char *const targets[] = { "/etc/passwd", "../../../../etc/passwd", "..//../../.",
+                                           "/", "/proc/self/root/etc/passwd" };
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/fine", "x", 0644);
+    for (size_t i = 0; i < SBX_ARRAY_LEN(targets); i++) {
+        link_to(p, targets[i], "files/home/l");
+        want_refused(p, "bad-file", "files/home/l", "leads out of the kit");
+        assert_int_equal(unlink(path_in(p, "files/home/l")), 0);
+    }
+}
+
+static void a_linked_target_may_not_leave_either(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    assert_int_equal(mkdir(path_in(p, "files"), 0755), 0);
+    link_to(p, "/etc", "files/home");
+    want_refused(p, "bad-file", "files/home", "leads out of the kit");
+    assert_int_equal(unlink(path_in(p, "files/home")), 0);
+    assert_int_equal(rmdir(path_in(p, "files")), 0);
+    link_to(p, "/etc", "files");
+    want_refused(p, "bad-file", "files", "leads out of the kit");
+}
+
+static void links_to_nothing_and_circles_are_refused(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/fine", "x", 0644);
+    link_to(p, "nowhere", "files/home/l");
+    want_refused(p, "bad-file", "files/home/l", "a link to nothing");
+    assert_int_equal(unlink(path_in(p, "files/home/l")), 0);
+    link_to(p, "l", "files/home/l");
+    want_refused(p, "bad-file", "files/home/l", "circle");
+    assert_int_equal(unlink(path_in(p, "files/home/l")), 0);
+    link_to(p, ".", "files/home/l");
+    want_refused(p, "bad-file", "files/home/l", "circle");
+}
+
+static void only_files_and_directories_belong_into_a_kit(void **state)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct place *p = *state;
+    SBX_AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/fine", "x", 0644);
+    assert_int_equal(mkfifo(path_in(p, "files/home/pipe"), 0644), 0);
+    want_refused(p, "bad-file", "files/home/pipe", "FIFO");
+    assert_int_equal(unlink(path_in(p, "files/home/pipe")), 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%.60s/files/home/s", p->dir);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    want_refused(p, "bad-file", "files/home/s", "socket");
+}
+
+static void other_directories_are_ignored_with_a_warning(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/etc/x", "x", 0644);
+    put(p, "README.md", "x", 0644);
+    assert_int_equal(load(p), SBX_OK);
+    assert_int_equal(p->a->files.len, 0);
+    assert_int_equal(p->diags.len, 1);
+    assert_string_equal(p->diags.v[0].code, "ignored-directory");
+    assert_string_equal(p->diags.v[0].pos.file, "files/etc");
+}
+
+static void names_must_be_utf_8(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/\377", "x", 0644);
+    assert_int_equal(load(p), SBX_SCHEMA);
+    assert_string_equal(p->diags.v[0].code, "bad-file");
+}
+
+static void a_directory_in_place_of_a_file_is_refused(void **state)
+{
+    struct place *p = *state;
+
+    assert_int_equal(load(p), SBX_NOT_FOUND);
+    assert_non_null(strstr(p->err.text, "no spec.yaml or spec.yml"));
+    assert_int_equal(mkdir(path_in(p, "spec.yaml"), 0755), 0);
+    assert_int_equal(load(p), SBX_IO);
+    assert_non_null(strstr(p->err.text, "is a directory"));
+    assert_int_equal(rmdir(path_in(p, "spec.yaml")), 0);
+    assert_int_equal(mkfifo(path_in(p, "spec.yaml"), 0644), 0);
+    assert_int_equal(load(p), SBX_IO);
+    assert_int_equal(unlink(path_in(p, "spec.yaml")), 0);
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files", "x", 0644);
+    want_refused(p, "bad-file", "files", "must be a directory");
+}
+
+static void spec_yml_serves_where_spec_yaml_is_not(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yml", SPEC, 0644);
+    assert_int_equal(load(p), SBX_OK);
+    assert_non_null(strstr(p->a->at.pos.file, "/spec.yml"));
+    put(p, "spec.yaml", "broken: [", 0644);
+    assert_int_equal(load(p), SBX_SYNTAX);
+}
+
+static void one_file_is_a_kit_without_files(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "some.yaml", SPEC, 0644);
+    put(p, "files/home/x", "x", 0644);
+    assert_int_equal(sbx_kit_load(path_in(p, "some.yaml"), &p->diags, &p->a, &p->err), SBX_OK);
+    assert_int_equal(p->a->files.len, 0);
+    assert_int_equal(sbx_kit_load("/nowhere/at/all", &p->diags, &p->a, &p->err), SBX_NOT_FOUND);
+}
+
+static void standard_input_is_a_spec_too(void **state)
+{
+    struct place *p = *state;
+    int saved = dup(STDIN_FILENO), fd;
+    enum sbx_code rc;
+
+    put(p, "some.yaml", SPEC, 0644);
+    fd = open(path_in(p, "some.yaml"), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+    rc = sbx_kit_load("-", &p->diags, &p->a, &p->err);
+    dup2(saved, STDIN_FILENO);
+    close(fd);
+    close(saved);
+    assert_int_equal(rc, SBX_OK);
+    assert_string_equal(p->a->name, "a");
+}
+
+static void fill(const struct place *p, const char *kit)
+{
+    char name[300], deep[200];
+
+    memset(deep, 'd', sizeof(deep));
+    deep[120] = '\0';
+    snprintf(name, sizeof(name), "%s/spec.yaml", kit);
+    put(p, name, SPEC, 0644);
+    snprintf(name, sizeof(name), "%s/files/home/run", kit);
+    put(p, name, "#!/bin/sh\n", 0755);
+    snprintf(name, sizeof(name), "%s/files/workspace/%s", kit, deep);
+    put(p, name, "deep", 0600);
+}
+
+static const char *digest_of(struct place *p, const char *kit)
+{
+    static char digests[8][100];
+    static unsigned next;
+    struct sbx_artifact *a = NULL;
+    char *out = digests[next++ % 8];
+
+    assert_int_equal(sbx_kit_load(path_in(p, kit), &p->diags, &a, &p->err), SBX_OK);
+    snprintf(out, sizeof(digests[0]), "%s", a->digest);
+    sbx_artifact_free(a);
+    return out;
+}
+
+static void equal_kits_have_equal_digests(void **state)
+{
+    struct place *p = *state;
+    const char *first;
+
+    fill(p, "one");
+    fill(p, "two");
+    first = digest_of(p, "one");
+    assert_string_equal(first, digest_of(p, "two"));
+    /* found independently: SHA-256 of the two digests' lines, the archive made by another tar */
+    assert_string_equal(first, "sha256:b2010c8a5fa28d70c3ff7db4b01bd235b2b2986749c0e60ac58f116550866234");
+    assert_int_equal(chmod(path_in(p, "two/files/home/run"), 0600), 0);
+    assert_string_not_equal(first, digest_of(p, "two"));
+    assert_int_equal(chmod(path_in(p, "two/files/home/run"), 0711), 0);
+    assert_string_equal(first, digest_of(p, "two"));
+    put(p, "two/spec.yaml", SPEC "\n", 0644);
+    assert_string_not_equal(first, digest_of(p, "two"));
+}
+
+static void an_embedded_kit_equals_its_directory(void **state)
+{
+    struct place *p = *state;
+    char deep[200] = "files/workspace/";
+    struct sbx_embedded_file files[] = {
+        { "spec.yaml", (const unsigned char *)SPEC, strlen(SPEC), 0644 },
+        { deep, (const unsigned char *)"deep", 4, 0600 },
+        { "files/home/run", (const unsigned char *)"#!/bin/sh\n", 10, 0755 },
+    };
+    const struct sbx_embedded_kit kit = { "a", false, files, SBX_ARRAY_LEN(files) };
+
+    memset(deep + strlen(deep), 'd', 120);
+    fill(p, "one");
+    assert_int_equal(sbx_kit_load_embedded(&kit, &p->diags, &p->a, &p->err), SBX_OK);
+    assert_true(p->a->embedded);
+    assert_string_equal(p->a->digest, digest_of(p, "one"));
+    want_file(p, 0, "run", 0755, 10);
+    assert_string_equal(p->a->at.pos.file, "kits/mixins/a/spec.yaml");
+}
+
+static enum sbx_code append(void *context, const void *data, size_t len, struct sbx_err *err)
+{
+    (void)err;
+    return sbx_buf_add(context, data, len);
+}
+
+static void the_archive_is_one_that_tar_reads(void **state)
+{
+    struct place *p = *state;
+    SBX_AUTO(sbx_buf) archive = SBX_BUF_INIT(1 << 20);
+    char command[300], got[600];
+    FILE *f;
+    size_t n;
+
+    fill(p, "one");
+    assert_int_equal(sbx_kit_load(path_in(p, "one"), &p->diags, &p->a, &p->err), SBX_OK);
+    assert_int_equal(sbx_kit_archive(p->a, append, &archive, &p->err), SBX_OK);
+    assert_int_equal(archive.len % 512, 0);
+    assert_int_equal(sbx_file_write(AT_FDCWD, path_in(p, "a.tar"), archive.ptr, archive.len, 0644, NULL),
+                     SBX_OK);
+    snprintf(command, sizeof(command), "TZ=UTC tar --numeric-owner -tvf %s/a.tar 2>&1", p->dir);
+    f = popen(command, "r");
+    assert_non_null(f);
+    n = fread(got, 1, sizeof(got) - 1, f);
+    got[n] = '\0';
+    assert_int_equal(pclose(f), 0);
+    assert_non_null(strstr(got, "-rwxr-xr-x 1000/1000        10 1970-01-01 00:00 home/agent/run\n"));
+    assert_non_null(strstr(got, "-rw-r--r-- 1000/1000         4 1970-01-01 00:00 workspace/dddd"));
+}
+
+static void checking_leaves_the_digest_out(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    assert_int_equal(sbx_kit_check(p->dir, &p->diags, &p->a, &p->err), SBX_OK);
+    assert_null(p->a->digest);
+}
+
+static void one_error_is_told_whole_and_many_are_counted(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "spec.yaml", SPEC "caps: {}\n", 0644);
+    assert_int_equal(load(p), SBX_SCHEMA);
+    assert_non_null(strstr(p->err.text, "spec.yaml:4: unknown field \"caps\""));
+    put(p, "spec.yaml", SPEC "caps: {}\nports: 1\n", 0644);
+    assert_int_equal(load(p), SBX_SCHEMA);
+    assert_non_null(strstr(p->err.text, "2 errors"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(files_come_in_order_with_plain_modes),
+        TEST(a_file_that_changed_is_not_read),
+        TEST(links_inside_the_kit_are_followed),
+        TEST(links_out_of_the_kit_are_refused),
+        TEST(a_linked_target_may_not_leave_either),
+        TEST(links_to_nothing_and_circles_are_refused),
+        TEST(only_files_and_directories_belong_into_a_kit),
+        TEST(other_directories_are_ignored_with_a_warning),
+        TEST(names_must_be_utf_8),
+        TEST(a_directory_in_place_of_a_file_is_refused),
+        TEST(spec_yml_serves_where_spec_yaml_is_not),
+        TEST(one_file_is_a_kit_without_files),
+        TEST(standard_input_is_a_spec_too),
+        TEST(equal_kits_have_equal_digests),
+        TEST(an_embedded_kit_equals_its_directory),
+        TEST(the_archive_is_one_that_tar_reads),
+        TEST(checking_leaves_the_digest_out),
+        TEST(one_error_is_told_whole_and_many_are_counted),
+    };
+
+    return cmocka_run_group_tests_name("kit loading", tests, NULL, NULL);
+}
