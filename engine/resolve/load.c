@@ -81,31 +81,8 @@ static enum sbx_code load(const char *reference, const char *label, bool for_use
     if (rc)
         return sbx_err_wrap(err, rc, "%s %s", label, reference);
     return found.built_in ? sbx_kit_load_embedded(found.built_in, diags, ret, err)
-                          : sbx_kit_load(found.path, diags, ret, err);
-}
-
-/* S30: a kit may not take a built-in agent's name, unless it is that kit to the byte. */
-static enum sbx_code check_reserved(const struct sbx_artifact *a, struct sbx_err *err)
-{
-    const struct sbx_embedded_kit *own = sbx_builtin_kit(a->name);
-    SBX_AUTO_PTR(sbx_artifact) embedded = NULL;
-    SBX_AUTO(sbx_diags) unused = { 0 };
-    enum sbx_code rc;
-
-    if (a->embedded || !sbx_kit_name_reserved(a->name))
-        return SBX_OK;
-    if (own) {
-        rc = sbx_diags_init(&unused);
-        if (!rc)
-            rc = sbx_kit_load_embedded(own, &unused, &embedded, err);
-        if (rc)
-            return sbx_err_wrap(err, rc, "built-in kit %s", a->name);
-        if (a->digest && embedded->digest && !strcmp(a->digest, embedded->digest))
-            return SBX_OK;
-    }
-    return sbx_err_set(err, SBX_CONFLICT,
-                       "agent \"%s\" is already registered (built-in agents cannot be overridden by "
-                       "a kit); give the kit another name", a->name);
+           : for_use      ? sbx_kit_load(found.path, diags, ret, err)
+                          : sbx_kit_check(found.path, diags, ret, err);
 }
 
 enum sbx_code sbx_load_for_use(const char *reference, const char *label, struct sbx_diags *diags,
@@ -116,8 +93,6 @@ enum sbx_code sbx_load_for_use(const char *reference, const char *label, struct 
 
     if (!rc)
         rc = sbx_unbuilt_kit(a, err);
-    if (!rc)
-        rc = check_reserved(a, err);
     if (rc)
         return rc;
     *ret = SBX_TAKE(a);
@@ -130,10 +105,10 @@ enum sbx_code sbx_resolve_load(const char *reference, struct sbx_diags *diags,
     struct stat st;
 
     if (!strcmp(reference, "-"))
-        return sbx_kit_load(reference, diags, ret, err);
+        return sbx_kit_check(reference, diags, ret, err);
     /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
     if (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))
-        return sbx_kit_load(reference, diags, ret, err);
+        return sbx_kit_check(reference, diags, ret, err);
     return load(reference, "kit", false, diags, ret, err);
 }
 
