@@ -82,7 +82,8 @@ static enum sbx_code judge(struct sbx_box *box, char *text, struct sbx_err *err)
     for (char *line = strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
         struct outcome o;
 
-        if (!strcmp(line, "end") || !parse(line, &o) || !strcmp(o.status, "0"))
+        if (!strcmp(line, "end") || !parse(line, &o) || !strcmp(o.status, "0") ||
+            !strcmp(o.status, "-")) /* in the background: its end is not waited for */
             continue;
         if (!first.kit)
             first = o;

@@ -26,7 +26,7 @@ static const char *describe(const struct sbx_plan_step *s)
         [SBX_PHASE_HOME] = "Copy the kits' home files",
         [SBX_PHASE_HOME_AGAIN] = "Put the kits' home files back over the installers'",
         [SBX_PHASE_SETUP_FILES] = "Write setup files",
-        [SBX_PHASE_STARTUP] = "Run startup commands",
+        [SBX_PHASE_STARTUP] = "Write the list of startup commands",
         [SBX_PHASE_WORKSPACE_FILES] = "Copy the kits' workspace files",
         [SBX_PHASE_INSTRUCTIONS] = "Write agent instructions",
     };

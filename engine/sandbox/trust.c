@@ -98,10 +98,9 @@ static enum sbx_code check_probe(const char *text, unsigned long long cookie,
                                  struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = json_loads(text ? text : "", JSON_DISABLE_EOF_CHECK, NULL);
-    const json_t *seen = json_object_get(o, "cookie");
-    const char *boot_id = json_string_value(json_object_get(o, "boot_id"));
-    unsigned long long inside = json_is_string(seen) ? strtoull(json_string_value(seen), NULL, 10)
-                                                     : (unsigned long long)json_integer_value(seen);
+    const char *door = json_string_value(json_object_get(o, "door"));
+    const char *boot_id = json_string_value(json_object_get(o, "bootId"));
+    unsigned long long inside = (unsigned long long)json_integer_value(json_object_get(o, "cookie"));
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     char ours[64] = "";
 
@@ -117,6 +116,10 @@ static enum sbx_code check_probe(const char *text, unsigned long long cookie,
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "the sandbox runs on another kernel or network stack than this machine's: "
                            "its network cannot be closed");
+    if (cookie && (!door || strcmp(door, "open")))
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "a connection from inside does not reach the gate (%s)",
+                           door ? door : "unknown");
     return SBX_OK;
 }
 
