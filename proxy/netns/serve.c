@@ -92,7 +92,7 @@ static bool answer_error(int fd, const struct sbx_err *err)
 {
     char text[SBX_SERVE_MESSAGE];
 
-    snprintf(text, sizeof(text), "error %s", err->text);
+    snprintf(text, sizeof(text), "error %.240s", err->text);
     return answer(fd, text, NULL, 0);
 }
 
