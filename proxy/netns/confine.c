@@ -95,7 +95,7 @@ static const struct sock_filter filter[] = {
     MAY(listen),
     MAY(shutdown),
     MAY(sendto), /* questions while there is no gate */
-    MAY(waitid),  /* to tell a pidfd from another descriptor */
+    MAY(waitid), /* to tell a pidfd from another descriptor */
     MAY(rt_sigreturn),
     MAY(restart_syscall),
     MAY(exit_group),

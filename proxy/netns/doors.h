@@ -17,7 +17,10 @@
 struct sbx_doors {
     int tcp4, tcp6, udp4; /* tcp6 is -1 on a kernel without IPv6 */
 };
-#define SBX_DOORS_INIT { -1, -1, -1 }
+#define SBX_DOORS_INIT                                                                             \
+    {                                                                                              \
+        -1, -1, -1                                                                                 \
+    }
 
 /** Make and bind them in the current namespace, refusing. Needs CAP_NET_ADMIN (IP_TRANSPARENT). */
 SBX_MUST_USE enum sbx_code sbx_doors_open(bool ipv6, struct sbx_doors *ret, struct sbx_err *err);
@@ -28,7 +31,7 @@ SBX_MUST_USE enum sbx_code sbx_doors_serve(const struct sbx_doors *doors, struct
 /** No gate: connections are reset at once, waiting ones too. */
 void sbx_doors_refuse(const struct sbx_doors *doors);
 
-#define SBX_DNS_QUESTION_MAX 512 /* bytes; RFC 1035 4.2.1. Longer questions are cut, and fail so too */
+#define SBX_DNS_QUESTION_MAX 512 /* bytes; RFC 1035 4.2.1. Longer ones are cut, and fail too */
 
 /** No gate, and udp4 is readable: answer one question with SERVFAIL, so that no resolver waits. */
 void sbx_doors_refuse_dns(const struct sbx_doors *doors);

@@ -158,15 +158,9 @@ static void verdict(struct sbx_nl *nl, uint32_t code)
     expr_end(nl, e);
 }
 
-void sbx_do_accept(struct sbx_nl *nl)
-{
-    verdict(nl, NF_ACCEPT);
-}
+void sbx_do_accept(struct sbx_nl *nl) { verdict(nl, NF_ACCEPT); }
 
-void sbx_do_drop(struct sbx_nl *nl)
-{
-    verdict(nl, NF_DROP);
-}
+void sbx_do_drop(struct sbx_nl *nl) { verdict(nl, NF_DROP); }
 
 void sbx_do_mark(struct sbx_nl *nl, uint32_t mark)
 {

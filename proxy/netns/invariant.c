@@ -30,9 +30,10 @@ enum sbx_code sbx_ns_read(struct sbx_ns *ret, struct sbx_err *err)
         return sbx_err_errno(err, "make a socket");
     if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &ret->cookie, &len)) {
         if (errno == ENOPROTOOPT)
-            return sbx_err_set(err, SBX_UNSUPPORTED, "this kernel does not tell network namespaces"
-                                                     " apart (SO_NETNS_COOKIE): Linux 5.14 or newer"
-                                                     " is needed");
+            return sbx_err_set(err, SBX_UNSUPPORTED,
+                               "this kernel does not tell network namespaces"
+                               " apart (SO_NETNS_COOKIE): Linux 5.14 or newer"
+                               " is needed");
         return sbx_err_errno(err, "read the namespace's cookie");
     }
     if (stat("/proc/thread-self/ns/net", &st))
@@ -56,7 +57,7 @@ enum sbx_code sbx_ns_differs(const struct sbx_ns *before, const struct sbx_ns *n
  * the same namespace it leads nowhere. */
 static bool harmless_tunnel(const struct nlmsghdr *h, const char *name)
 {
-    static const char *const names[] = { "tunl0", "sit0",    "ip6tnl0",   "gre0",     "gretap0",
+    static const char *const names[] = { "tunl0",   "sit0",    "ip6tnl0", "gre0",    "gretap0",
                                          "ip6gre0", "erspan0", "ip_vti0", "ip6_vti0" };
     const struct ifinfomsg *link = NLMSG_DATA(h);
     size_t len;
@@ -141,9 +142,9 @@ enum sbx_code sbx_ns_check_route(const struct nlmsghdr *h, void *ctx, struct sbx
     oif = sbx_nl_find(h, sizeof(*head), RTA_OIF, &len);
     if (oif && len == sizeof(index))
         memcpy(&index, oif, sizeof(index));
-    if (index == SBX_LO || (!oif && (head->rtm_type == RTN_UNREACHABLE ||
-                                     head->rtm_type == RTN_BLACKHOLE ||
-                                     head->rtm_type == RTN_PROHIBIT)))
+    if (index == SBX_LO ||
+        (!oif && (head->rtm_type == RTN_UNREACHABLE || head->rtm_type == RTN_BLACKHOLE ||
+                  head->rtm_type == RTN_PROHIBIT)))
         return SBX_OK;
     return sbx_err_set(err, SBX_DENIED,
                        "the container's network namespace has a foreign route (link %u, type %u)",
@@ -152,8 +153,9 @@ enum sbx_code sbx_ns_check_route(const struct nlmsghdr *h, void *ctx, struct sbx
 
 enum sbx_code sbx_ns_check_rule(const struct nlmsghdr *h, void *ctx, struct sbx_err *err)
 {
-    static const uint32_t known[] = { 0,             32766,        32767,        SBX_PREF_MARK,
-                                      SBX_PREF_TCP, SBX_PREF_DNS, SBX_PREF_NESTED_DNS };
+    static const uint32_t known[] = {
+        0, 32766, 32767, SBX_PREF_MARK, SBX_PREF_TCP, SBX_PREF_DNS, SBX_PREF_NESTED_DNS
+    };
     const struct fib_rule_hdr *head = NLMSG_DATA(h);
     uint32_t pref = 0;
     const void *p;

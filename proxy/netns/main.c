@@ -37,10 +37,14 @@ static const char usage[] =
     "The network helper of a sandbox. sbx starts it; docs/gate-config.md describes it.\n";
 
 static const struct option long_options[] = {
-    { "mode", required_argument, NULL, 'm' },      { "socket-fd", required_argument, NULL, 's' },
-    { "socket", required_argument, NULL, 'S' },    { "pidfd", required_argument, NULL, 'p' },
-    { "status-fd", required_argument, NULL, 't' }, { "ended-fd", required_argument, NULL, 'e' },
-    { "host-cookie", required_argument, NULL, 'c' }, { "help", no_argument, NULL, 'h' },
+    { "mode", required_argument, NULL, 'm' },
+    { "socket-fd", required_argument, NULL, 's' },
+    { "socket", required_argument, NULL, 'S' },
+    { "pidfd", required_argument, NULL, 'p' },
+    { "status-fd", required_argument, NULL, 't' },
+    { "ended-fd", required_argument, NULL, 'e' },
+    { "host-cookie", required_argument, NULL, 'c' },
+    { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
 
@@ -179,8 +183,9 @@ static enum sbx_code bind_path(const char *path, int *ret, uid_t *owner, struct 
     struct stat st;
 
     if (strlen(path) >= sizeof(at.sun_path) || path[0] != '/')
-        return sbx_err_set(err, SBX_USAGE, "--socket %s: want an absolute path of at most %zu bytes",
-                           path, sizeof(at.sun_path) - 1);
+        return sbx_err_set(err, SBX_USAGE,
+                           "--socket %s: want an absolute path of at most %zu bytes", path,
+                           sizeof(at.sun_path) - 1);
     strcpy(at.sun_path, path);
     strcpy(dir, path);
     slash = strrchr(dir, '/');
@@ -230,8 +235,8 @@ static enum sbx_code start(const struct options *o, struct sbx_server *s, struct
     if (!rc)
         rc = open_server(o, s, err);
     if (!rc) {
-        int keep[] = { s->listen_fd,  s->signal_fd,  s->watch_fd,  o->status_fd,
-                       o->ended_fd,   s->doors.tcp4, s->doors.tcp6, s->doors.udp4 };
+        int keep[] = { s->listen_fd, s->signal_fd,  s->watch_fd,   o->status_fd,
+                       o->ended_fd,  s->doors.tcp4, s->doors.tcp6, s->doors.udp4 };
 
         rc = sbx_confine_detach(keep, SBX_ARRAY_LEN(keep), err);
     }

@@ -84,10 +84,7 @@ void sbx_nl_u32(struct sbx_nl *nl, uint16_t type, uint32_t v)
     sbx_nl_attr(nl, type, &v, sizeof(v));
 }
 
-void sbx_nl_be32(struct sbx_nl *nl, uint16_t type, uint32_t v)
-{
-    sbx_nl_u32(nl, type, htonl(v));
-}
+void sbx_nl_be32(struct sbx_nl *nl, uint16_t type, uint32_t v) { sbx_nl_u32(nl, type, htonl(v)); }
 
 void sbx_nl_str(struct sbx_nl *nl, uint16_t type, const char *s)
 {
@@ -135,8 +132,9 @@ static enum sbx_code refused(const struct sbx_nl *nl, uint32_t seq, int error, s
     rc = sbx_err_errno(err, "%s", seq < nl->n ? nl->what[seq] : "netlink request");
     /* nf_tables answers ENOENT for an expression that the kernel neither has nor can load */
     if (error == ENOENT || error == EOPNOTSUPP || error == EAFNOSUPPORT)
-        return sbx_err_wrap(err, SBX_UNSUPPORTED, "this kernel lacks a part (nf_tables, nft_tproxy,"
-                                                  " nft_fib, nft_reject, policy routing)");
+        return sbx_err_wrap(err, SBX_UNSUPPORTED,
+                            "this kernel lacks a part (nf_tables, nft_tproxy,"
+                            " nft_fib, nft_reject, policy routing)");
     return rc;
 }
 

@@ -29,10 +29,7 @@ static const struct {
     { "/proc/sys/net/ipv4/tcp_tw_reuse", "1", false },
 };
 
-bool sbx_normal_ipv6(void)
-{
-    return access("/proc/sys/net/ipv6", F_OK) == 0;
-}
+bool sbx_normal_ipv6(void) { return access("/proc/sys/net/ipv6", F_OK) == 0; }
 
 /* The kernel separates with tabs and ends with a newline. */
 static bool same_value(const char *text, const char *want)

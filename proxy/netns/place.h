@@ -10,8 +10,22 @@
 
 #define SBX_GATE4 0xc6120001u /* 198.18.0.1, host order: every door's IPv4 address */
 #define SBX_SELF4 0xc6120002u /* 198.18.0.2: the sandbox's own, so that AI_ADDRCONFIG finds one */
-#define SBX_GATE6 { { { 0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 } } } /* 2001:2::1 */
-#define SBX_SELF6 { { { 0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2 } } } /* 2001:2::2 */
+#define SBX_GATE6                                                                                  \
+    {                                                                                              \
+        {                                                                                          \
+            {                                                                                      \
+                0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1                                  \
+            }                                                                                      \
+        }                                                                                          \
+    } /* 2001:2::1 */
+#define SBX_SELF6                                                                                  \
+    {                                                                                              \
+        {                                                                                          \
+            {                                                                                      \
+                0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2                                  \
+            }                                                                                      \
+        }                                                                                          \
+    } /* 2001:2::2 */
 
 #define SBX_GATE_PORT 1 /* where the sockets are bound; programs connect to any other port */
 #define SBX_DNS_PORT 53 /* what a resolver asks; rewritten to SBX_GATE_PORT and back */

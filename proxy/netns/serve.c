@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIXED 4    /* poll entries before the clients': listener, signals, watched process, DNS */
-#define FDS_MAX 3  /* descriptors in one message: the doors */
+#define FIXED 4   /* poll entries before the clients': listener, signals, watched process, DNS */
+#define FDS_MAX 3 /* descriptors in one message: the doors */
 
 struct clients {
     int fd[SBX_SERVE_CLIENTS]; /* -1: free */
@@ -51,10 +51,9 @@ static bool receive(int fd, struct request *r)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
     struct iovec io = { r->text, sizeof(r->text) - 1 };
-    struct msghdr m = { .msg_iov = &io,
-                        .msg_iovlen = 1,
-                        .msg_control = control,
-                        .msg_controllen = sizeof(control) };
+    struct msghdr m = {
+        .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
     if (n <= 0)

@@ -11,7 +11,8 @@
 #include "doors.h"
 #include "invariant.h"
 
-#define SBX_SERVE_CLIENTS 16 /* connections: a gate, the engine's commands; more are closed at once */
+#define SBX_SERVE_CLIENTS                                                                          \
+    16 /* connections: a gate, the engine's commands; more are closed at once */
 #define SBX_SERVE_MESSAGE 256 /* bytes of a request or an answer; the longest has about 60 */
 
 struct sbx_server {

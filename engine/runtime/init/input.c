@@ -88,8 +88,9 @@ enum sbx_code sbx_input_string(struct sbx_input *in, uint64_t len, char *out, si
     if (len >= size) {
         enum sbx_code rc = sbx_input_copy(in, len, -1, err);
 
-        return rc ? rc : sbx_err_set(err, SBX_LIMIT, "%llu bytes, over %zu",
-                                     (unsigned long long)len, size - 1);
+        return rc ? rc
+                  : sbx_err_set(err, SBX_LIMIT, "%llu bytes, over %zu", (unsigned long long)len,
+                                size - 1);
     }
     while (got < len) {
         ssize_t n = fill(in, err);

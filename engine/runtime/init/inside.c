@@ -150,8 +150,8 @@ enum sbx_code sbx_new_file_open(int root, const char *path, struct sbx_owner own
 /* The target is a mount point: rename cannot replace it, so its file gets the content. */
 static enum sbx_code write_over(struct sbx_new_file *f, struct sbx_err *err)
 {
-    SBX_AUTO_FD int to = openat(f->spot.dir, f->spot.name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC |
-                                                               O_NONBLOCK | O_TRUNC);
+    SBX_AUTO_FD int to = openat(f->spot.dir, f->spot.name,
+                                O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_TRUNC);
     off_t at = 0;
     ssize_t n;
 

@@ -25,7 +25,10 @@ struct sbx_spot {
     int dir;          /**< O_PATH; -1: none */
     const char *name; /**< points into the path */
 };
-#define SBX_SPOT_INIT { -1, NULL }
+#define SBX_SPOT_INIT                                                                              \
+    {                                                                                              \
+        -1, NULL                                                                                   \
+    }
 static inline void sbx_spot_release(struct sbx_spot *s) { sbx_auto_fd_(&s->dir); }
 SBX_DEFINE_AUTO(sbx_spot, sbx_spot_release);
 
@@ -41,15 +44,18 @@ SBX_MUST_USE enum sbx_code sbx_inside_find(int root, const char *path,
 /** A file being written; its content comes through `fd`. */
 struct sbx_new_file {
     struct sbx_spot spot;
-    int fd;       /**< -1: the file is kept as it is (SBX_DONE_KEPT) */
+    int fd;        /**< -1: the file is kept as it is (SBX_DONE_KEPT) */
     char temp[32]; /**< name beside the final one; "" once it is gone */
 };
-#define SBX_NEW_FILE_INIT { SBX_SPOT_INIT, -1, "" }
+#define SBX_NEW_FILE_INIT                                                                          \
+    {                                                                                              \
+        SBX_SPOT_INIT, -1, ""                                                                      \
+    }
 
 /** Begin: nothing is seen under `path` until sbx_new_file_commit(). */
 SBX_MUST_USE enum sbx_code sbx_new_file_open(int root, const char *path, struct sbx_owner owner,
-                                             mode_t mode, bool if_missing,
-                                             struct sbx_new_file *ret, struct sbx_err *err);
+                                             mode_t mode, bool if_missing, struct sbx_new_file *ret,
+                                             struct sbx_err *err);
 /** Put it in place. A mount point (such as /etc/hosts) cannot be replaced: it is written over. */
 SBX_MUST_USE enum sbx_code sbx_new_file_commit(struct sbx_new_file *f, struct sbx_err *err);
 void sbx_new_file_release(struct sbx_new_file *f); /**< without commit: as if it had never been */

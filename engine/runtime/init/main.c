@@ -10,12 +10,13 @@
 #include "commands.h"
 #include "sbx/err.h"
 
-static const char usage[] = "usage: init                                     as PID 1 of a sandbox\n"
-                            "       init wait                                until the startup list has ended\n"
-                            "       init write PATH MODE UID GID IFMISSING   stdin to a file\n"
-                            "       init batch                               records from stdin\n"
-                            "       init probe                               facts as JSON\n"
-                            "The inside part of sbx; docs/gate-config.md describes it.\n";
+static const char usage[] =
+    "usage: init                                     as PID 1 of a sandbox\n"
+    "       init wait                                until the startup list has ended\n"
+    "       init write PATH MODE UID GID IFMISSING   stdin to a file\n"
+    "       init batch                               records from stdin\n"
+    "       init probe                               facts as JSON\n"
+    "The inside part of sbx; docs/gate-config.md describes it.\n";
 
 static int batch(void)
 {

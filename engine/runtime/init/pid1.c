@@ -55,7 +55,8 @@ static int watch_marks(void)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
-    if (fd >= 0 && inotify_add_watch(fd, SBX_MARKS_DIR, IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE) < 0)
+    if (fd >= 0 &&
+        inotify_add_watch(fd, SBX_MARKS_DIR, IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE) < 0)
         sbx_auto_fd_(&fd), fd = -1;
     return fd;
 }

@@ -16,7 +16,7 @@
 #define SBX_DB_BYTES 4194304   /* bytes of /etc/passwd or /etc/group; 50,000 users */
 #define SBX_LAST_LINE 512      /* bytes of a command's last line of output that are kept */
 
-#define SBX_RECHECK_MS 250 /* a look without being told: inotify is lost on some shared file systems */
+#define SBX_RECHECK_MS 250 /* a look without being told: some shared file systems tell nothing */
 #define SBX_POLL_MS 20     /* the same where inotify cannot be had at all */
 #define SBX_TERM_MS 8000   /* between TERM and KILL; docker stop gives 10 s by default */
 

@@ -39,8 +39,8 @@ static int open_status(int root, struct sbx_err *err)
     if (sbx_inside_find(root, SBX_STATUS_FILE, &owner, &spot, err))
         return -1;
     unlinkat(spot.dir, spot.name, 0);
-    fd = openat(spot.dir, spot.name, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                0644);
+    fd = openat(spot.dir, spot.name,
+                O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         sbx_err_errno(err, "make it");
     return fd;

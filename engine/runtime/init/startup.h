@@ -13,9 +13,9 @@
 
 struct sbx_startup {
     int root;
-    int status;         /* descriptor of the status file; -1: it could not be made */
+    int status;          /* descriptor of the status file; -1: it could not be made */
     struct sbx_buf text; /* the list */
-    char *at;           /* the next line; NULL: the list has not begun */
+    char *at;            /* the next line; NULL: the list has not begun */
     unsigned line;
     struct sbx_command now; /* the foreground command at hand */
     pid_t pid;              /* its process; 0: none */

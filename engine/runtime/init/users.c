@@ -229,7 +229,8 @@ static enum sbx_code add_lines(int root, const char *name, struct sbx_owner owne
     snprintf(line, sizeof(line), "%s:x:%u:\n", name, owner.gid);
     if (!rc && !taken)
         rc = append(root, "/etc/group", line, false, 0644, err);
-    snprintf(line, sizeof(line), "%s:*:19000:0:99999:7:::\n", name); /* no password; sudo wants a line */
+    /* No password, but sudo wants a line. */
+    snprintf(line, sizeof(line), "%s:*:19000:0:99999:7:::\n", name);
     if (!rc)
         rc = append(root, "/etc/shadow", line, true, 0640, err);
     snprintf(line, sizeof(line), "%s:x:%u:%u::%s:/bin/sh\n", name, owner.uid, owner.gid, home);

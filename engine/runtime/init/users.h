@@ -11,7 +11,7 @@
 
 #include "inside.h"
 
-#define SBX_USER_NAME 256 /* bytes; LOGIN_NAME_MAX of Linux */
+#define SBX_USER_NAME 256  /* bytes; LOGIN_NAME_MAX of Linux */
 #define SBX_USER_GROUPS 64 /* supplementary groups; more are left out, as few need over 20 */
 
 struct sbx_user {

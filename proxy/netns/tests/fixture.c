@@ -116,8 +116,15 @@ static _Noreturn void run_helper(const char *const *args, const char *const *mor
 void start_helper(struct fixture *f, const char *const *args, int pidfd)
 {
     char fds[4][12];
-    const char *more[] = { "--socket-fd", fds[0], "--status-fd",               fds[1], "--ended-fd",
-                           fds[2],        pidfd < 0 ? NULL : "--pidfd", fds[3], NULL };
+    const char *more[] = { "--socket-fd",
+                           fds[0],
+                           "--status-fd",
+                           fds[1],
+                           "--ended-fd",
+                           fds[2],
+                           pidfd < 0 ? NULL : "--pidfd",
+                           fds[3],
+                           NULL };
     int status[2], ended[2];
 
     listen_at_path(f);

@@ -85,10 +85,10 @@ static void assert_nothing_arrived(const struct fixture *f)
 }
 
 static const struct target anywhere[] = {
-    { "93.184.216.34", 443, 0 }, { "10.0.0.1", 1, 0 },      { "169.254.169.254", 80, 0 },
-    { "198.18.0.1", 3128, 0 },   { "198.18.0.1", 53, 0 },   { "198.18.200.7", 22, 0 },
-    { "172.17.0.1", 2375, 0 },   { "8.8.8.8", 53, 0 },      { "2606:4700::1", 443, 0 },
-    { "2001:2::1", 3128, 0 },    { "fd00::1", 65535, 0 },   { "2001:2::1", 53, 0 },
+    { "93.184.216.34", 443, 0 }, { "10.0.0.1", 1, 0 },    { "169.254.169.254", 80, 0 },
+    { "198.18.0.1", 3128, 0 },   { "198.18.0.1", 53, 0 }, { "198.18.200.7", 22, 0 },
+    { "172.17.0.1", 2375, 0 },   { "8.8.8.8", 53, 0 },    { "2606:4700::1", 443, 0 },
+    { "2001:2::1", 3128, 0 },    { "fd00::1", 65535, 0 }, { "2001:2::1", 53, 0 },
 };
 
 static void tcp_to_any_address_and_port_arrives_with_its_destination(void **state)
@@ -125,9 +125,9 @@ static void a_mapped_address_arrives_at_the_ipv4_door(void **state)
 static void a_doors_own_port_and_own_addresses_do_not_reach_the_gate(void **state)
 {
     static const struct target cases[] = {
-        { "198.18.0.1", 1, 0 }, { "2001:2::1", 1, 0 },   { "127.0.0.1", 80, 0 },
-        { "127.0.0.2", 80, 0 }, { "127.255.0.1", 1, 0 }, { "::1", 80, 0 },
-        { "198.18.0.2", 80, 0 }, { "2001:2::2", 80, 0 }, { "0.0.0.0", 80, 0 },
+        { "198.18.0.1", 1, 0 },  { "2001:2::1", 1, 0 },   { "127.0.0.1", 80, 0 },
+        { "127.0.0.2", 80, 0 },  { "127.255.0.1", 1, 0 }, { "::1", 80, 0 },
+        { "198.18.0.2", 80, 0 }, { "2001:2::2", 80, 0 },  { "0.0.0.0", 80, 0 },
     };
     struct fixture *f = *state;
 
@@ -182,7 +182,9 @@ static void ping_works_on_loopback_only(void **state)
     assert_int_equal(inside(f, try_ping, "198.18.0.1"), ENETUNREACH);
 }
 
-static const unsigned char question[] = { 0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1 };
+static const unsigned char question[] = {
+    0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1
+};
 
 /* Ask 198.18.0.1:53 from a connected socket, as resolvers do: only answers from there are taken. */
 static int ask_dns(const void *want)
@@ -235,7 +237,8 @@ static void without_a_gate_tcp_is_reset_and_dns_fails_at_once(void **state)
         assert_int_equal(inside(f, try_connect, &anywhere[0]), 0);
         assert_arrived(f->tcp4, anywhere[0].addr, anywhere[0].port);
         gate_end(f);
-        close(dial(f)); /* the helper serves in order: it has seen the gate's end by its next answer */
+        close(dial(
+            f)); /* the helper serves in order: it has seen the gate's end by its next answer */
         assert_string_equal(ask(f->gate = dial(f), "what", -1, NULL), "error unknown request");
     }
 }
@@ -290,8 +293,9 @@ static int try_steal(const void *arg)
 static void nothing_inside_takes_a_doors_port(void **state)
 {
     static const struct target cases[] = {
-        { "198.18.0.1", 1, SOCK_STREAM }, { "0.0.0.0", 1, SOCK_STREAM }, { "2001:2::1", 1, SOCK_STREAM },
-        { "::", 1, SOCK_STREAM },         { "198.18.0.1", 1, SOCK_DGRAM }, { "0.0.0.0", 1, SOCK_DGRAM },
+        { "198.18.0.1", 1, SOCK_STREAM }, { "0.0.0.0", 1, SOCK_STREAM },
+        { "2001:2::1", 1, SOCK_STREAM },  { "::", 1, SOCK_STREAM },
+        { "198.18.0.1", 1, SOCK_DGRAM },  { "0.0.0.0", 1, SOCK_DGRAM },
     };
     struct fixture *f = *state;
 
@@ -329,7 +333,10 @@ static int serve_at(const void *arg)
 static void services_inside_may_use_the_doors_ports(void **state)
 {
     static const struct target cases[] = {
-        { "0.0.0.0", 53, 0 }, { "0.0.0.0", 3128, 0 }, { "::", 3128, 0 }, { "0.0.0.0", 443, 0 },
+        { "0.0.0.0", 53, 0 },
+        { "0.0.0.0", 3128, 0 },
+        { "::", 3128, 0 },
+        { "0.0.0.0", 443, 0 },
     };
     struct fixture *f = *state;
 
@@ -383,7 +390,8 @@ static void a_socket_made_inside_reaches_a_service_on_its_loopback(void **state)
     static const struct {
         const char *request;
         struct target at;
-    } cases[] = { { "socket tcp4", { "127.0.0.1", 8080, 0 } }, { "socket tcp6", { "::1", 8080, 0 } } };
+    } cases[] = { { "socket tcp4", { "127.0.0.1", 8080, 0 } },
+                  { "socket tcp6", { "::1", 8080, 0 } } };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < 2; i++) {
@@ -405,7 +413,8 @@ static void a_socket_made_inside_reaches_a_service_on_its_loopback(void **state)
 /* AI_ADDRCONFIG looks for an address that is not a loopback one, for each family. */
 static int resolve_both(const void *arg)
 {
-    struct addrinfo want = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG | AI_NUMERICHOST };
+    struct addrinfo want = { .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_ADDRCONFIG | AI_NUMERICHOST };
     struct addrinfo *found;
     static const char *const names[] = { "192.0.2.1", "2606:4700::1" };
 

@@ -251,7 +251,8 @@ static void the_doors_go_to_one_gate_at_a_time(void **state)
     gate_begin(f);
     assert_string_equal(ask(other, "doors", -1, fds), "error a gate is connected already");
     assert_int_equal(fds[0], -1);
-    assert_string_equal(ask(f->gate, "doors", -1, fds), "ok tcp4 tcp6 udp4"); /* the same one may ask */
+    assert_string_equal(ask(f->gate, "doors", -1, fds),
+                        "ok tcp4 tcp6 udp4"); /* the same one may ask */
     gate_end(f);
     assert_string_equal(ask(other, "doors", -1, fds), "ok tcp4 tcp6 udp4");
     close(other);
@@ -260,7 +261,9 @@ static void the_doors_go_to_one_gate_at_a_time(void **state)
 static void what_is_no_request_is_answered_with_an_error(void **state)
 {
     struct fixture *f = *state;
-    static const char *const requests[] = { "x", "doors now", "socket", "socket udp4", "Doors", "\n" };
+    static const char *const requests[] = {
+        "x", "doors now", "socket", "socket udp4", "Doors", "\n"
+    };
     char longest[1024];
     int conn = dial(f), fd = open("/dev/null", O_RDONLY);
 
@@ -385,7 +388,8 @@ static void start_holder(struct fixture *f, const char *cookie)
         _exit(127);
     }
     close(out[1]);
-    while (len < sizeof(f->first) - 1 && (n = read(out[0], f->first + len, sizeof(f->first) - 1 - len)) > 0)
+    while (len < sizeof(f->first) - 1 &&
+           (n = read(out[0], f->first + len, sizeof(f->first) - 1 - len)) > 0)
         len += (size_t)n;
     f->first[len] = '\0';
     close(out[0]);

@@ -298,8 +298,11 @@ static void one_equal_number_makes_a_namespace_ours(void **state)
 
 static void a_question_becomes_servfail_and_nothing_else_does(void **state)
 {
-    unsigned char question[] = { 0x12, 0x34, 0x01, 0x20, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1 };
-    unsigned char want[] = { 0x12, 0x34, 0x81, 0x82, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1 };
+    unsigned char question[] = { 0x12, 0x34, 0x01, 0x20, 0, 1, 0, 0, 0, 0,
+                                 0,    0,    1,    'a',  0, 0, 1, 0, 1 };
+    unsigned char want[] = {
+        0x12, 0x34, 0x81, 0x82, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 1, 0, 1
+    };
 
     (void)state;
     assert_int_equal(sbx_dns_fail(question, sizeof(question)), sizeof(question));
