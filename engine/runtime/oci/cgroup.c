@@ -14,7 +14,7 @@
 
 struct hierarchy {
     char path[512];    /* where it is mounted */
-    char options[256]; /* v1: the controllers, "rw,memory" */
+    char options[264]; /* v1: the controllers, "rw,memory" */
     bool v2;
 };
 
@@ -29,7 +29,7 @@ static bool parse_line(char *line, struct hierarchy *h)
     if (strcmp(type, "cgroup") != 0 && strcmp(type, "cgroup2") != 0)
         return false;
     snprintf(h->path, sizeof(h->path), "%s", point);
-    snprintf(h->options, sizeof(h->options), ",%s,", super);
+    snprintf(h->options, sizeof(h->options), ",%.255s,", super);
     h->v2 = strcmp(type, "cgroup2") == 0;
     return true;
 }
@@ -134,10 +134,10 @@ int oci_cgroup_freeze(const char *id, bool frozen)
 
     for (size_t i = 0; i < n; i++) {
         if (v[i].v2) {
-            snprintf(path, sizeof(path), "%s/" PARENT "/%s/cgroup.freeze", v[i].path, id);
+            snprintf(path, sizeof(path), "%.511s/" PARENT "/%.511s/cgroup.freeze", v[i].path, id);
             write_text(path, frozen ? "1" : "0");
         } else if (strstr(v[i].options, ",freezer,")) {
-            snprintf(path, sizeof(path), "%s/" PARENT "/%s/freezer.state", v[i].path, id);
+            snprintf(path, sizeof(path), "%.511s/" PARENT "/%.511s/freezer.state", v[i].path, id);
             write_text(path, frozen ? "FROZEN" : "THAWED");
         }
     }
@@ -152,7 +152,7 @@ void oci_cgroup_kill(const char *id)
 
     oci_cgroup_freeze(id, false);
     for (size_t i = 0; i < n; i++) {
-        snprintf(path, sizeof(path), "%s/" PARENT "/%s/cgroup.procs", v[i].path, id);
+        snprintf(path, sizeof(path), "%.511s/" PARENT "/%.511s/cgroup.procs", v[i].path, id);
         kill_listed(path);
     }
 }
@@ -192,7 +192,7 @@ static int remove_one(const struct hierarchy *h, const char *id)
             return 0;
         if (errno != EBUSY)
             return -1;
-        snprintf(procs, sizeof(procs), "%s/%s/cgroup.procs", parent, id);
+        snprintf(procs, sizeof(procs), "%.1000s/%.511s/cgroup.procs", parent, id);
         kill_listed(procs);
         poll(NULL, 0, 5);
     }
@@ -226,7 +226,7 @@ static void join_line(const struct hierarchy *v, size_t n, char *line)
     for (size_t i = 0; i < n; i++) {
         if (v[i].v2 ? *controllers != '\0' : !*controllers || !strstr(v[i].options, word))
             continue;
-        snprintf(file, sizeof(file), "%s%s/cgroup.procs", v[i].path, path);
+        snprintf(file, sizeof(file), "%.511s%.2000s/cgroup.procs", v[i].path, path);
         write_text(file, "0");
     }
 }

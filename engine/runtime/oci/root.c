@@ -36,9 +36,7 @@ static int make_dirs(int root, const char *path)
         parent = sbx_open_in_root(root, slash ? part : "", O_RDONLY | O_DIRECTORY, 0);
         if (parent < 0)
             return -1;
-        fd = mkdirat(parent, name, 0755);
-        if (!fd)
-            fchmodat(parent, name, 0755, 0); /* whatever the umask */
+        fd = mkdirat(parent, name, 0755) || fchmodat(parent, name, 0755, 0); /* whatever the umask */
         close(parent);
         if (fd)
             return -1;
