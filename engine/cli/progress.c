@@ -11,37 +11,37 @@ void sbx_progress_end(struct sbx_session *s)
     s->step_open = false;
 }
 
-static void draw_step(struct sbx_session *s, const char *text)
+static void draw_step(struct sbx_session *s)
 {
     sbx_progress_end(s);
-    fprintf(s->cli->err, "  %.*s ...", s->width > 12 ? s->width - 8 : 72, text);
+    fprintf(s->cli->err, "  %.*s ...", s->width > 12 ? s->width - 8 : 72, s->step);
     s->step_open = true;
 }
 
-static void draw_done(struct sbx_session *s, const char *mark, const char *text, int64_t ms)
+static void draw_done(struct sbx_session *s, const char *mark, int64_t ms)
 {
     sbx_progress_end(s);
     if (ms >= 100)
-        fprintf(s->cli->err, "%s %s (%.1f s)\n", mark, text, (double)ms / 1000);
+        fprintf(s->cli->err, "%s %s (%.1f s)\n", mark, s->step, (double)ms / 1000);
     else
-        fprintf(s->cli->err, "%s %s\n", mark, text);
+        fprintf(s->cli->err, "%s %s\n", mark, s->step);
 }
 
 static void draw(struct sbx_session *s, const struct sbx_event *e, const char *text)
 {
     switch (e->kind) {
     case SBX_EVENT_STEP:
-        draw_step(s, text);
+        draw_step(s);
         break;
     case SBX_EVENT_OUTPUT:
         sbx_progress_end(s);
         fprintf(s->cli->err, "    %s\n", text);
         break;
     case SBX_EVENT_DONE:
-        draw_done(s, "*", text, e->elapsed_ms);
+        draw_done(s, "*", e->elapsed_ms);
         break;
     case SBX_EVENT_FAILED:
-        draw_done(s, "!", text, e->elapsed_ms);
+        draw_done(s, "!", e->elapsed_ms);
         break;
     case SBX_EVENT_WARNING:
         sbx_progress_end(s);
@@ -56,9 +56,10 @@ static void draw(struct sbx_session *s, const struct sbx_event *e, const char *t
 
 static void print(struct sbx_session *s, const struct sbx_event *e, const char *text)
 {
+    /* NULL: says nothing that the step's begin or the error does not say. */
     static const char *const prefixes[] = {
-        [SBX_EVENT_STEP] = "",      [SBX_EVENT_OUTPUT] = "  ",         [SBX_EVENT_DONE] = NULL,
-        [SBX_EVENT_FAILED] = "failed: ", [SBX_EVENT_WARNING] = "warning: ", [SBX_EVENT_NOTE] = "",
+        [SBX_EVENT_STEP] = "",     [SBX_EVENT_OUTPUT] = "  ",         [SBX_EVENT_DONE] = NULL,
+        [SBX_EVENT_FAILED] = NULL, [SBX_EVENT_WARNING] = "warning: ", [SBX_EVENT_NOTE] = "",
     };
 
     if (prefixes[e->kind])
@@ -77,6 +78,8 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
     text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
     if (!text)
         return;
+    if (e->kind == SBX_EVENT_STEP)
+        snprintf(s->step, sizeof(s->step), "%s", text);
     if (s->fancy)
         draw(s, e, text);
     else

@@ -17,10 +17,18 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
         .debug = cli->global.debug,
     };
     const char *term = getenv("TERM");
+    SBX_AUTO(sbx_paths) paths = { 0 };
+    enum sbx_code rc;
 
     s->cli = cli;
     s->fancy = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
     s->width = sbx_tty_size(NULL).cols;
+    rc = sbx_paths_init(cli->global.app, &paths, err);
+    if (!rc)
+        rc = sbx_user_files_read(cli, &paths, &s->files, err);
+    if (rc)
+        return rc;
+    config.policy = &s->files.policy;
     return sbx_engine_open(&config, &s->engine, err);
 }
 

@@ -7,16 +7,18 @@
 
 #include "groups.h"
 #include "sbx/sandbox.h"
+#include "userfiles.h"
 
 /** One engine and what it was opened with. Starts as { 0 }. */
 struct sbx_session {
     struct sbx_cli *cli;
     struct sbx_engine *engine;
-    const struct sbx_user_policy *policy; /**< NULL: balanced, nothing else */
+    struct sbx_user_files files; /**< settings.yaml, policy.yaml */
     bool fancy;      /**< progress is drawn on a terminal */
     bool quiet;      /**< only warnings */
     bool step_open;  /**< a drawn step waits for its end */
     int width;       /**< of the terminal */
+    char step[200];  /**< text of the step that runs: its end is told by it */
 };
 
 /** Read the user's files and open the engine. `runtime` may be NULL. */
@@ -92,6 +94,11 @@ SBX_DEFINE_AUTO(sbx_make, sbx_make_release);
 /** Resolve and compose the kits, read paths and options: `m->artifact` and `m->create`. */
 SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m,
                                             struct sbx_err *err);
+/**
+ * Choose the image where --template does not: settings.yaml's for this agent; for `shell` the local
+ * base image when it is there. Looking is all: nothing is pulled.
+ */
+void sbx_make_image(struct sbx_session *s, struct sbx_make *m);
 /** One line for each port a kit publishes: that is not built. */
 void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a);
 

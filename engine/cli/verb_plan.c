@@ -92,7 +92,7 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_session *s,
                               const struct sbx_plan *p, struct sbx_err *err)
 {
     json_t *value = sbx_plan_json(p), *gate = NULL;
-    enum sbx_code rc = sbx_gate_config_json(p, s->policy, 1, &gate, err);
+    enum sbx_code rc = sbx_gate_config_json(p, &s->files.policy, 1, &gate, err);
 
     if (rc) {
         json_decref(value);
@@ -118,8 +118,10 @@ static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
 
     if (!rc)
         rc = sbx_session_open(&s, cli, &o->runtime, err);
-    if (!rc)
+    if (!rc) {
+        sbx_make_image(&s, &m);
         rc = sbx_sandbox_plan(s.engine, &m.create, &cli->diags, &p, err);
+    }
     sbx_cli_report(cli);
     if (rc)
         return rc;
