@@ -116,12 +116,12 @@ SBX_MUST_USE enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r
 SBX_MUST_USE enum sbx_code sbx_planfile_write(struct sbx_box *box, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_planfile_read(struct sbx_box *box, struct sbx_err *err);
 
-/* ---- record.c: records.jsonl ---- */
+/* ---- history.c: records.jsonl ---- */
 /** Append {"time","event",…fields,"prev","digest"}; steals `fields` (may be NULL). */
-SBX_MUST_USE enum sbx_code sbx_record_add(struct sbx_box *box, const char *event, json_t *fields,
+SBX_MUST_USE enum sbx_code sbx_history_add(struct sbx_box *box, const char *event, json_t *fields,
                                           struct sbx_err *err);
 /** Is the chain whole? SBX_OK, SBX_SCHEMA naming the line. */
-SBX_MUST_USE enum sbx_code sbx_record_verify(const char *path, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_history_verify(const char *path, struct sbx_err *err);
 
 /* ---- ca.c ---- */
 /** Make ca/ unless it is there. */

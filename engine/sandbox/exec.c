@@ -195,6 +195,6 @@ enum sbx_code sbx_sandbox_launch(struct sbx_engine *e, const char *name, bool in
     c.argv = sbx_plan_launch(box.plan, interactive, args, box.arena);
     if (!c.argv)
         return sbx_out_of_memory(err);
-    rc = sbx_record_add(&box, "agent-started", NULL, err);
+    rc = sbx_history_add(&box, "agent-started", NULL, err);
     return rc ? rc : run(&box, &c, ret_status, err);
 }

@@ -208,7 +208,7 @@ enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err)
         return SBX_OK;
     rc = sbx_gate_start(box, -1, cookie, err);
     if (!rc)
-        rc = sbx_record_add(box, "gate-restarted", NULL, err);
+        rc = sbx_history_add(box, "gate-restarted", NULL, err);
     return rc;
 }
 

@@ -121,7 +121,7 @@ enum sbx_code sbx_box_up(struct sbx_box *box, unsigned when, struct sbx_err *err
     enum sbx_code rc = up(box, when, err);
 
     if (!rc && starts != box->record.starts && !(when & SBX_AT_CREATE))
-        rc = sbx_record_add(box, "started", json_pack("{s:i}", "start", (int)box->record.starts),
+        rc = sbx_history_add(box, "started", json_pack("{s:i}", "start", (int)box->record.starts),
                             err);
     if (!rc || when & SBX_AT_CREATE)
         return rc;
@@ -160,7 +160,7 @@ enum sbx_code sbx_sandbox_stop(struct sbx_engine *e, const char *name, struct sb
         return rc;
     rc = stop(&box, err);
     if (!rc && c.running)
-        rc = sbx_record_add(&box, "stopped", NULL, err);
+        rc = sbx_history_add(&box, "stopped", NULL, err);
     box.record.started_at = NULL;
     if (!rc)
         rc = sbx_box_save(&box, err);

@@ -67,7 +67,7 @@ static enum sbx_code tell(struct sbx_box *box, const struct outcome *o, struct s
                    "startup failed: kit %s, command %s, exit %s%s%s (all of its output: "
                    "/var/log/sbx/startup/%s-%s.log inside)",
                    o->kit, o->number, o->status, *o->last ? ": " : "", o->last, o->kit, o->number);
-    return sbx_record_add(box, "startup-failed",
+    return sbx_history_add(box, "startup-failed",
                           json_pack("{s:s, s:s, s:s, s:s}", "kit", o->kit, "command", o->number,
                                     "exit", o->status, "lastLine", o->last),
                           err);

@@ -15,7 +15,7 @@ static enum sbx_code judge(struct sbx_box *box, unsigned when, const char *what,
         box->record.strict_startup)
         return rc ? sbx_err_wrap(err, rc, "%s", what) : SBX_OK;
     sbx_event_send(box->e, SBX_EVENT_WARNING, NULL, "%s failed: %s", what, err->text);
-    return sbx_record_add(box, "step-failed",
+    return sbx_history_add(box, "step-failed",
                           json_pack("{s:s, s:s}", "step", what, "error", err->text), err);
 }
 

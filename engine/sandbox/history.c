@@ -55,7 +55,7 @@ static enum sbx_code append(struct sbx_box *box, const char *line, size_t len, s
     return SBX_OK;
 }
 
-enum sbx_code sbx_record_add(struct sbx_box *box, const char *event, json_t *fields,
+enum sbx_code sbx_history_add(struct sbx_box *box, const char *event, json_t *fields,
                              struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = fields ? fields : json_object();
@@ -98,7 +98,7 @@ static enum sbx_code check(const char *line, char prev[SBX_DIGEST_TEXT_SIZE], si
     return SBX_OK;
 }
 
-enum sbx_code sbx_record_verify(const char *path, struct sbx_err *err)
+enum sbx_code sbx_history_verify(const char *path, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(RECORDS_MAX);
     char prev[SBX_DIGEST_TEXT_SIZE], *save = NULL;
