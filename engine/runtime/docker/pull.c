@@ -19,6 +19,7 @@ static enum sbx_code failed(const char *text, struct sbx_err *err)
     } kinds[] = {
         { "manifest unknown", SBX_NOT_FOUND },  { "not found", SBX_NOT_FOUND },
         { "denied", SBX_DENIED },               { "unauthorized", SBX_DENIED },
+        { "no basic auth", SBX_DENIED },        { "authentication required", SBX_DENIED },
         { "no such host", SBX_UNAVAILABLE },    { "connection refused", SBX_UNAVAILABLE },
         { "timeout", SBX_UNAVAILABLE },         { "toomanyrequests", SBX_UNAVAILABLE },
     };
