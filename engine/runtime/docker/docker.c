@@ -7,6 +7,7 @@
 /* Opening: find the socket, agree on a version, learn what this Engine is. */
 
 #define API_MIN 41 /* 1.41: Engine 20.10 */
+#define PROBE_MS 20000L /* a socket whose owner hangs is not waited for; a busy Engine answers in 1 s */
 #define API_MAX 51 /* 1.51: newest whose calls were read for this code */
 
 static void docker_free(struct sbx_runtime *rt)
@@ -90,9 +91,14 @@ static enum sbx_code probe(struct docker *d, const struct sbx_runtime_config *co
                            struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
-    enum sbx_code rc = docker_do(d, &c, err, "GET", NULL, "/version");
+    const struct docker_extra extra = { .timeout_ms = PROBE_MS };
+    enum sbx_code rc = docker_send(d, &c, err, "GET", NULL, &extra, "/version");
     const char *component;
 
+    if (!rc && c.status >= 400) {
+        docker_failed(&c, err);
+        return sbx_err_wrap(err, SBX_UNAVAILABLE, "Engine at %s", d->socket);
+    }
     if (rc)
         return rc;
     rc = agree(d, c.json, err);

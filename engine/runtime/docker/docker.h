@@ -45,6 +45,7 @@ struct docker_extra {
     ssize_t (*source)(void *ctx, char *room, size_t len, struct sbx_err *err); /**< 0: end; -1 */
     void *source_ctx;
     const char *auth;     /**< value of X-Registry-Auth */
+    long timeout_ms;      /**< of the whole call; 0: none, an Engine may be busy for long */
     /** Takes a good answer's body as it comes; not SBX_OK ends the call with that code. */
     enum sbx_code (*sink)(void *ctx, const char *data, size_t len, struct sbx_err *err);
     void *ctx;

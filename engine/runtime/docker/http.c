@@ -127,6 +127,8 @@ static CURLcode perform(struct transfer *t, const char *method, const char *url,
         curl->easy_setopt(h, CURLOPT_WRITEFUNCTION, take);
         curl->easy_setopt(h, CURLOPT_WRITEDATA, t);
         curl->easy_setopt(h, CURLOPT_BUFFERSIZE, 262144L); /* bytes; archives come in large pieces */
+        if (t->extra)
+            curl->easy_setopt(h, CURLOPT_TIMEOUT_MS, t->extra->timeout_ms);
         set_body(t, method, text);
         code = curl->easy_perform(h);
         curl->easy_getinfo(h, CURLINFO_RESPONSE_CODE, &t->c->status);
