@@ -120,11 +120,22 @@ static void search_block(struct search *s, const struct sbx_block *block)
     }
 }
 
+static bool is_inside(const struct sbx_block *outer, const struct sbx_block *block)
+{
+    bool found = outer == block;
+
+    for (size_t i = 0; i < outer->n_fields && !found; i++)
+        found = outer->fields[i].block && is_inside(outer->fields[i].block, block);
+    return found;
+}
+
 /* The key exists, but in another block: say where, if it is the only place. */
-static bool hint_of_place(const char *key, char *out, size_t size)
+static bool hint_of_place(const struct sbx_block *block, const char *key, char *out, size_t size)
 {
     struct search s = { key, NULL, 0 };
 
+    if (!is_inside(&sbx_kit_v2, block))
+        return false; /* another file: settings.yaml, policy.yaml */
     search_block(&s, &sbx_kit_v2);
     if (s.count != 1)
         return false;
@@ -138,7 +149,7 @@ static bool hint_of_place(const char *key, char *out, size_t size)
 bool sbx_hint_for_key(const struct sbx_block *block, const char *key, char *out, size_t size)
 {
     return hint_of_moved(block, key, out, size) || hint_of_slip(block, key, out, size) ||
-           hint_of_place(key, out, size);
+           hint_of_place(block, key, out, size);
 }
 
 static const struct sbx_field *field_of(const struct sbx_block *block, const char *key, size_t len)

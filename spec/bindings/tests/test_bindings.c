@@ -1,0 +1,392 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "sbx/bindings.h"
+#include "sbx/file.h"
+
+struct world {
+    char dir[40];
+    char path[60]; /* of a file in it that is not there yet */
+    struct sbx_arena *arena;
+    struct sbx_diags diags;
+    struct sbx_err err;
+};
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof(*w));
+
+    *state = w;
+    if (!w)
+        return -1;
+    strcpy(w->dir, "/tmp/sbx-test-bindings-XXXXXX");
+    w->arena = sbx_arena_new();
+    if (!w->arena || sbx_diags_init(&w->diags) || !mkdtemp(w->dir))
+        return -1;
+    snprintf(w->path, sizeof(w->path), "%s/f.yaml", w->dir);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    enum sbx_code rc = sbx_dir_remove(AT_FDCWD, w->dir, NULL);
+
+    sbx_arena_free(w->arena);
+    sbx_diags_release(&w->diags);
+    free(w);
+    return rc ? -1 : 0;
+}
+
+static void put(struct world *w, const char *text)
+{
+    assert_int_equal(sbx_file_write(AT_FDCWD, w->path, text, strlen(text), 0600, NULL), SBX_OK);
+}
+
+static enum sbx_code load_settings(struct world *w, const char *text, struct sbx_settings *s)
+{
+    put(w, text);
+    return sbx_settings_load(w->path, w->arena, &w->diags, s, &w->err);
+}
+
+static enum sbx_code load_policy(struct world *w, const char *text, struct sbx_policy_file *f)
+{
+    put(w, text);
+    return sbx_policy_file_load(w->path, w->arena, &w->diags, f, &w->err);
+}
+
+/* The first error as text, without the directory. */
+static const char *first_error(struct world *w)
+{
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(5000);
+    size_t i = 0;
+
+    while (i < w->diags.len && w->diags.v[i].severity != SBX_ERROR)
+        i++;
+    if (i == w->diags.len)
+        return "";
+    assert_int_equal(sbx_diag_text(&w->diags.v[i], &line), SBX_OK);
+    return sbx_arena_strdup(w->arena, line.ptr + strlen(w->dir) + 1);
+}
+
+static void absent_files_give_the_defaults(void **state)
+{
+    struct world *w = *state;
+    struct sbx_settings s;
+    struct sbx_policy_file f;
+
+    assert_int_equal(sbx_settings_load(w->path, w->arena, &w->diags, &s, &w->err), SBX_OK);
+    assert_string_equal(s.runtime, "auto");
+    assert_string_equal(s.pull, "missing");
+    assert_int_equal(s.n_hosts + s.n_images, 0);
+    assert_null(s.public_test_ranges[0]);
+    assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &f, &w->err), SBX_OK);
+    assert_string_equal(f.preset, "balanced");
+    assert_false(f.initialized);
+    assert_int_equal(f.n_rules, 0);
+}
+
+static void empty_files_give_the_defaults_too(void **state)
+{
+    static const char *const empty[] = { "", "# nothing\n", "---\n", "{}\n", "null\n" };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(empty); i++) {
+        struct sbx_settings s;
+        struct sbx_policy_file f;
+
+        assert_int_equal(load_settings(w, empty[i], &s), SBX_OK);
+        assert_string_equal(s.runtime, "auto");
+        assert_int_equal(load_policy(w, empty[i], &f), SBX_OK);
+        assert_string_equal(f.preset, "balanced");
+    }
+}
+
+static void all_settings(void **state)
+{
+    struct world *w = *state;
+    struct sbx_settings s;
+
+    assert_int_equal(load_settings(w, "runtime: oci\npull: never\nimages: {shell: my/image:1}\n"
+                                      "network:\n  hosts:\n    API.example.com.: [203.0.113.10, "
+                                      "\"2001:db8::1\"]\n  publicTestRanges: [203.0.113.0/24]\n",
+                                   &s), SBX_OK);
+    assert_string_equal(s.runtime, "oci");
+    assert_string_equal(s.pull, "never");
+    assert_string_equal(sbx_settings_image(&s, "shell"), "my/image:1");
+    assert_null(sbx_settings_image(&s, "claude"));
+    assert_int_equal(s.n_hosts, 1);
+    assert_string_equal(s.hosts[0].name, "api.example.com");
+    assert_string_equal(s.hosts[0].addresses[1], "2001:db8::1");
+    assert_null(s.hosts[0].addresses[2]);
+    assert_string_equal(s.public_test_ranges[0], "203.0.113.0/24");
+    assert_null(s.public_test_ranges[1]);
+}
+
+static void wrong_settings_are_refused_with_their_line(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "a: [", "f.yaml:2:1:" },
+        { "- x\n", "f.yaml:1:1: want a mapping with runtime, pull, images, network" },
+        { "\nruntme: oci\n", "f.yaml:2:1: unknown field \"runtme\"; did you mean \"runtime\"?" },
+        { "image: x\n", "f.yaml:1:1: unknown field \"image\"; did you mean \"images\"?" },
+        { "runtime: podman\n", "f.yaml:1:10: runtime: unknown value (podman); write auto, docker or "
+                               "oci" },
+        { "runtime: [oci]\n", "f.yaml:1:10: runtime: want a string, got a list" },
+        { "pull: no\n", "f.yaml:1:7: pull: unknown value (no); write always, missing or never" },
+        { "runtime: oci\nruntime: oci\n", "f.yaml:2:1: runtime:" },
+        { "images: [x]\n", "f.yaml:1:9: images: want a mapping of agents to images, got a list" },
+        { "images: {shell: \"\"}\n", "f.yaml:1:10: images: no image for shell" },
+        { "network: {host: {}}\n", "f.yaml:1:11: unknown field network.host; did you "
+                                   "mean \"hosts\"?" },
+        { "network: {hosts: [a]}\n", "f.yaml:1:18: network.hosts: want a list of addresses" },
+        { "network: {hosts: {a.com: 1.2.3.4}}\n",
+          "f.yaml:1:26: network.hosts.a.com: want a list of addresses" },
+        { "network: {hosts: {a.com: []}}\n", "f.yaml:1:19: network.hosts.a.com: no address" },
+        { "network: {hosts: {a.com: [b.com]}}\n",
+          "f.yaml:1:19: network.hosts.a.com: not an address (b.com)" },
+        { "network: {hosts: {a.com: [127.1]}}\n",
+          "f.yaml:1:19: network.hosts.a.com: not an address (127.1)" },
+        { "network: {hosts: {1.2.3.4: [1.2.3.4]}}\n",
+          "f.yaml:1:19: network.hosts.1.2.3.4: not the name of a host" },
+        { "network: {hosts: {a..b: [1.2.3.4]}}\n",
+          "f.yaml:1:19: network.hosts.a..b: not the name of a host: a host name with an empty label" },
+        { "network: {hosts: {A.com: [1.2.3.4], a.com: [1.2.3.4]}}\n",
+          "f.yaml:1:37: network.hosts.a.com: given twice" },
+        { "network: {publicTestRanges: [x.com]}\n",
+          "f.yaml:1:30: network.publicTestRanges: public test range \"x.com\": not a CIDR" },
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_settings s;
+        enum sbx_code rc = load_settings(w, rows[i].text, &s);
+        const char *got = first_error(w);
+
+        if (rc != SBX_SCHEMA && rc != SBX_SYNTAX)
+            fail_msg("accepted: %s", rows[i].text);
+        if (strncmp(got, rows[i].want, strlen(rows[i].want)))
+            fail_msg("%s: %s\nwant %s", rows[i].text, got, rows[i].want);
+        assert_non_null(strstr(w->err.text, "f.yaml"));
+        w->diags.len = w->diags.errors = 0;
+    }
+}
+
+static void rules_of_the_user(void **state)
+{
+    struct world *w = *state;
+    struct sbx_policy_file f;
+
+    assert_int_equal(load_policy(w, "preset: deny-all\ninitialized: true\nrules:\n"
+                                    "- {decision: allow, resource: \"*.example.com:443\", id: mine}\n"
+                                    "- decision: deny\n  resource: 10.0.0.0/8\n  sandbox: sb-1\n",
+                                 &f), SBX_OK);
+    assert_string_equal(f.preset, "deny-all");
+    assert_true(f.initialized);
+    assert_int_equal(f.n_rules, 2);
+    assert_string_equal(f.rules[0].id, "mine");
+    assert_int_equal(f.rules[0].at.line, 4);
+    assert_int_equal(f.rules[1].decision, SBX_DENY);
+    assert_string_equal(f.rules[1].sandbox, "sb-1");
+    assert_int_equal(strlen(f.rules[1].id), 14);
+}
+
+static void wrong_policies_are_refused_with_their_line(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "preset: open\n", "f.yaml:1:9: preset: unknown value (open); write allow-all, balanced or "
+                            "deny-all" },
+        { "initialised: true\n", "f.yaml:1:1: unknown field \"initialised\"; did you "
+                                 "mean \"initialized\"?" },
+        { "initialized: perhaps\n", "f.yaml:1:14: initialized: want true or false" },
+        { "rules: {a: b}\n", "f.yaml:1:8: rules: want a list of mappings, got a mapping" },
+        { "rules: [example.com]\n", "f.yaml:1:9: rules[0]: want a mapping with decision, resource, "
+                                    "id, sandbox" },
+        { "rules: [{resource: a.com}]\n", "f.yaml:1:9: rules: a rule without a decision" },
+        { "rules: [{decision: allow}]\n", "f.yaml:1:9: rules: a rule without a resource" },
+        { "rules: [{decision: maybe, resource: a.com}]\n",
+          "f.yaml:1:20: rules.decision: unknown value (maybe); write allow or deny" },
+        { "rules: [{decision: allow, resource: \"https://a.com\"}]\n",
+          "f.yaml:1:37: rules: network rule \"https://a.com\": a URL" },
+        { "rules: [{decision: allow, resource: \"*\"}]\n", "f.yaml:1:37: rules: network rule \"*\"" },
+        { "rules: [{decision: allow, resource: a.com, id: \"kit:x\"}]\n",
+          "f.yaml:1:48: rules.id: not an id (kit:x)" },
+        { "rules: [{decision: allow, resource: a.com, sandbox: a/b}]\n",
+          "f.yaml:1:53: rules.sandbox: not a sandbox's name (a/b)" },
+        { "rules:\n- {decision: allow, resource: a.com, id: x}\n"
+          "- {decision: allow, resource: b.com, id: x}\n",
+          "f.yaml:3:3: rules: the id of line 2 is given again (x)" },
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_policy_file f;
+        const char *got;
+
+        if (load_policy(w, rows[i].text, &f) != SBX_SCHEMA)
+            fail_msg("accepted: %s", rows[i].text);
+        got = first_error(w);
+        if (strncmp(got, rows[i].want, strlen(rows[i].want)))
+            fail_msg("%s: %s\nwant %s", rows[i].text, got, rows[i].want);
+        w->diags.len = w->diags.errors = 0;
+    }
+}
+
+static void the_same_rule_twice_counts_once(void **state)
+{
+    struct world *w = *state;
+    struct sbx_policy_file f;
+
+    assert_int_equal(load_policy(w, "rules:\n- {decision: allow, resource: a.com}\n"
+                                    "- {decision: deny, resource: a.com}\n"
+                                    "- {decision: allow, resource: a.com}\n", &f), SBX_OK);
+    assert_int_equal(f.n_rules, 2);
+    assert_int_equal(w->diags.len, 1);
+    assert_string_equal(w->diags.v[0].message, "the same rule as line 2 (a.com)");
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    struct sbx_policy_entry rules[] = {
+        { SBX_ALLOW, "b\xc3\xbc" "cher.example:443", NULL, NULL, { 0 } },
+        { SBX_DENY, "[fd00::1]:22", "my-id", "sb", { 0 } },
+    };
+    struct sbx_policy_file in = { true, "allow-all", rules, 2, "# mine\n\n# too\n" }, out, again;
+    struct world *w = *state;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(5000);
+
+    snprintf(w->path, sizeof(w->path), "%s/a/b/f.yaml", w->dir);
+    assert_int_equal(sbx_policy_file_save(w->path, &in, &w->err), SBX_OK);
+    assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &out, &w->err), SBX_OK);
+    assert_string_equal(out.preset, "allow-all");
+    assert_true(out.initialized);
+    assert_string_equal(out.head, in.head);
+    assert_int_equal(out.n_rules, 2);
+    assert_string_equal(out.rules[0].resource, rules[0].resource);
+    assert_null(out.rules[0].sandbox);
+    assert_string_equal(out.rules[1].id, "my-id");
+    assert_int_equal(out.rules[1].decision, SBX_DENY);
+    assert_int_equal(sbx_policy_file_save(w->path, &out, &w->err), SBX_OK);
+    assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &again, &w->err), SBX_OK);
+    assert_string_equal(again.rules[0].id, out.rules[0].id);
+    assert_int_equal(sbx_file_read(AT_FDCWD, w->path, &text, NULL), SBX_OK);
+    assert_int_equal(strncmp(text.ptr, in.head, strlen(in.head)), 0);
+}
+
+static void what_would_not_load_is_not_written(void **state)
+{
+    struct sbx_policy_entry bad = { .decision = SBX_ALLOW, .resource = "https://x" };
+    struct sbx_policy_file f = { .preset = "open" };
+    struct world *w = *state;
+
+    assert_int_equal(sbx_policy_file_save(w->path, &f, &w->err), SBX_SCHEMA);
+    f = (struct sbx_policy_file){ .preset = "balanced", .rules = &bad, .n_rules = 1 };
+    assert_int_equal(sbx_policy_file_save(w->path, &f, &w->err), SBX_SCHEMA);
+    assert_int_not_equal(access(w->path, F_OK), 0);
+}
+
+static void a_symlink_stays_one(void **state)
+{
+    struct sbx_policy_file f = { .preset = "deny-all" }, out;
+    struct world *w = *state;
+    char real[80];
+    struct stat st;
+
+    snprintf(real, sizeof(real), "%s/real.yaml", w->dir);
+    assert_int_equal(sbx_policy_file_save(real, &f, &w->err), SBX_OK);
+    assert_int_equal(symlink("real.yaml", w->path), 0);
+    f.preset = "allow-all";
+    assert_int_equal(sbx_policy_file_save(w->path, &f, &w->err), SBX_OK);
+    assert_int_equal(lstat(w->path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(sbx_policy_file_load(real, w->arena, &w->diags, &out, &w->err), SBX_OK);
+    assert_string_equal(out.preset, "allow-all");
+}
+
+static enum sbx_code add_one(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
+                             struct sbx_err *err)
+{
+    struct sbx_policy_entry *v = sbx_arena_array(arena, f->n_rules + 1, sizeof(*v));
+
+    if (!data)
+        return sbx_err_set(err, SBX_EXISTS, "no");
+    if (f->n_rules)
+        memcpy(v, f->rules, f->n_rules * sizeof(*v));
+    v[f->n_rules] = (struct sbx_policy_entry){ .decision = SBX_ALLOW, .resource = data };
+    f->rules = v;
+    f->n_rules++;
+    return SBX_OK;
+}
+
+static void edits_at_once_lose_nothing(void **state)
+{
+    enum { WRITERS = 4, EACH = 10 };
+    struct world *w = *state;
+    struct sbx_policy_file f;
+    pid_t pids[WRITERS];
+
+    for (int i = 0; i < WRITERS; i++) {
+        pids[i] = fork();
+        for (int k = 0; !pids[i] && k < EACH; k++) {
+            char resource[40];
+
+            snprintf(resource, sizeof(resource), "h%d-%d.example.com", i, k);
+            if (sbx_policy_file_edit(w->path, add_one, resource, &w->diags, &w->err))
+                _exit(1);
+        }
+        if (!pids[i])
+            _exit(0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &f, &w->err), SBX_OK);
+    assert_int_equal(f.n_rules, WRITERS * EACH);
+}
+
+static void an_edit_that_fails_changes_nothing(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(sbx_policy_file_edit(w->path, add_one, NULL, &w->diags, &w->err), SBX_EXISTS);
+    assert_int_not_equal(access(w->path, F_OK), 0);
+}
+
+#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(absent_files_give_the_defaults),
+        FILE_TEST(empty_files_give_the_defaults_too),
+        FILE_TEST(all_settings),
+        FILE_TEST(wrong_settings_are_refused_with_their_line),
+        FILE_TEST(rules_of_the_user),
+        FILE_TEST(wrong_policies_are_refused_with_their_line),
+        FILE_TEST(the_same_rule_twice_counts_once),
+        FILE_TEST(what_is_written_is_read_again),
+        FILE_TEST(what_would_not_load_is_not_written),
+        FILE_TEST(a_symlink_stays_one),
+        FILE_TEST(edits_at_once_lose_nothing),
+        FILE_TEST(an_edit_that_fails_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

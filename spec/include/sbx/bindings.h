@@ -1,0 +1,96 @@
+/**
+ * @file
+ * The user's own files beside credentials.yaml (decision C10): settings.yaml and policy.yaml. Read
+ * strictly, by tables, with positions; written so that a crash leaves the old file or the new one.
+ * Both are optional: an absent file is one without keys.
+ */
+#ifndef SBX_BINDINGS_H
+#define SBX_BINDINGS_H
+
+#include <stdbool.h>
+
+#include "sbx/arena.h"
+#include "sbx/diag.h"
+#include "sbx/policy.h"
+
+#define SBX_BINDINGS_MAX 4194304 /* bytes of one file: SBX_RULES_MAX rules of 200 bytes */
+#define SBX_RULE_ID_MAX 64       /* bytes of a rule's id; it is typed by people */
+
+/* ---- settings.yaml ---- */
+
+/** `images: {AGENT: IMAGE}`: the image of an agent in place of its kit's. */
+struct sbx_settings_image { const char *agent, *image; };
+/** `network.hosts: {NAME: [ADDRESS, ...]}`: asked before the host's resolver. NULL-terminated. */
+struct sbx_settings_host { const char *name; const char *const *addresses; };
+
+struct sbx_settings {
+    const char *runtime; /**< "auto", "docker" or "oci"; "auto" when not given */
+    const char *pull;    /**< "always", "missing" or "never"; "missing" when not given */
+    const struct sbx_settings_image *images;
+    size_t n_images;
+    const struct sbx_settings_host *hosts; /**< names in canonical form, each once */
+    size_t n_hosts;
+    /** `network.publicTestRanges`: CIDRs; only a test build (SBX_FAULTS) heeds them. NULL-terminated. */
+    const char *const *public_test_ranges;
+};
+
+/**
+ * @param path  of settings.yaml; a missing file gives the defaults
+ * @param arena owns the values
+ * @param diags gathers findings with positions; remarks too
+ * @return SBX_OK; SBX_SYNTAX or SBX_SCHEMA (diags has the errors, err sums up); SBX_IO, SBX_LIMIT,
+ *         SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_settings_load(const char *path, struct sbx_arena *arena,
+                                             struct sbx_diags *diags, struct sbx_settings *ret,
+                                             struct sbx_err *err);
+/** Image of an agent, NULL: none is set. */
+const char *sbx_settings_image(const struct sbx_settings *s, const char *agent);
+
+/* ---- policy.yaml ---- */
+
+/** A rule of the user. */
+struct sbx_policy_entry {
+    enum sbx_decision decision;
+    const char *resource; /**< a pattern of sbx/policy.h, as written */
+    const char *id;       /**< unique; made of the rule where the file has none, so that it stays */
+    const char *sandbox;  /**< for this sandbox alone; NULL: for all */
+    struct sbx_pos at;    /**< line 0: not from a file */
+};
+
+struct sbx_policy_file {
+    bool initialized;   /**< `policy init` was run (N1) */
+    const char *preset; /**< never NULL; "balanced" when not given */
+    struct sbx_policy_entry *rules;
+    size_t n_rules;
+    const char *head; /**< comment lines at the top of the file, kept when it is written; may be NULL */
+};
+
+/** As sbx_settings_load(); patterns are checked too, those that never match are remarks. */
+SBX_MUST_USE enum sbx_code sbx_policy_file_load(const char *path, struct sbx_arena *arena,
+                                                struct sbx_diags *diags,
+                                                struct sbx_policy_file *ret, struct sbx_err *err);
+/**
+ * Write it, mode 0600, making the directory (0700) if need be. A symlink is followed, so that a file
+ * kept elsewhere stays there. Rules without an id get one in the file.
+ * @return SBX_OK, SBX_SCHEMA (a rule or preset that would not load), SBX_IO, SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_policy_file_save(const char *path, const struct sbx_policy_file *f,
+                                                struct sbx_err *err);
+/**
+ * Load, change and save under a lock, so that two commands at once lose nothing.
+ *
+ * @param edit changes `f`, with memory of `arena`; anything but SBX_OK leaves the file alone and is
+ *             returned
+ */
+typedef enum sbx_code sbx_policy_edit_fn(struct sbx_policy_file *f, struct sbx_arena *arena,
+                                         void *data, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_policy_file_edit(const char *path, sbx_policy_edit_fn *edit,
+                                                void *data, struct sbx_diags *diags,
+                                                struct sbx_err *err);
+/** Id of a rule that has none: "r-" and 12 hexadecimal digits of what it says; in arena. */
+const char *sbx_policy_rule_id(const struct sbx_policy_entry *e, struct sbx_arena *arena);
+/** Is this a preset's name? */
+bool sbx_policy_is_preset(const char *name);
+
+#endif
