@@ -4,9 +4,6 @@
 #include "sbx/resolve.h"
 #include "session.h"
 
-#define BASE_AGENT "shell"
-#define BASE_IMAGE "sbx.local/base:bookworm" /* what scripts/base-image.sh makes */
-
 void sbx_make_release(struct sbx_make *m)
 {
     sbx_artifact_free(m->artifact);
@@ -55,16 +52,6 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     return take_paths(cli, m, used ? 1 : 0, err);
 }
 
-static bool is_local(struct sbx_session *s, const struct sbx_make *m, const char *image)
-{
-    struct sbx_runtime *rt = NULL;
-    struct sbx_image found;
-
-    /* A runtime that does not answer is an error of its own later on, not of this look. */
-    return !sbx_engine_runtime(s->engine, m->create.runtime, &rt, NULL) &&
-           !sbx_runtime_image_ensure(rt, image, SBX_PULL_NEVER, NULL, s->cli->arena, &found, NULL);
-}
-
 void sbx_make_image(struct sbx_session *s, struct sbx_make *m)
 {
     const char *agent = m->artifact->kits.len ? m->artifact->kits.v[0].name : m->artifact->name;
@@ -77,8 +64,6 @@ void sbx_make_image(struct sbx_session *s, struct sbx_make *m)
             m->create.image = pair[1];
             return;
         }
-    if (!strcmp(agent, BASE_AGENT) && m->create.pull != SBX_PULL_ALWAYS && is_local(s, m, BASE_IMAGE))
-        m->create.image = BASE_IMAGE;
 }
 
 void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a)

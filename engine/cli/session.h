@@ -94,10 +94,7 @@ SBX_DEFINE_AUTO(sbx_make, sbx_make_release);
 /** Resolve and compose the kits, read paths and options: `m->artifact` and `m->create`. */
 SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m,
                                             struct sbx_err *err);
-/**
- * Choose the image where --template does not: settings.yaml's for this agent; for `shell` the local
- * base image when it is there. Looking is all: nothing is pulled.
- */
+/** Where --template does not say: the image that settings.yaml has for this agent. */
 void sbx_make_image(struct sbx_session *s, struct sbx_make *m);
 /** One line for each port a kit publishes: that is not built. */
 void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a);

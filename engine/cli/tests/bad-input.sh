@@ -2,7 +2,7 @@
 # What a user may get wrong on the command line and in a kit, verb by verb: the status, and a message that helps.
 # Needs no container runtime.
 set -u
-: "${SBX_BIN:?the sbx to test}"
+[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
 fail=0 n=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The completion scripts, read by the shells themselves.
 set -u
-: "${SBX_BIN:?the sbx to test}"
+[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
 fail=0 missing=
 say() { echo "completion: $*"; }
 bad() { say "FAILED: $*"; fail=1; }
