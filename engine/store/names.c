@@ -48,10 +48,12 @@ static bool path(const char *p, size_t len)
 
 static bool host(const char *p, size_t len)
 {
+    if (!len || (!alnum(p[0]) && p[0] != '['))
+        return false;
     for (size_t i = 0; i < len; i++)
         if (!alnum(p[i]) && !strchr(".-:[]", p[i]))
             return false;
-    return len > 0;
+    return true;
 }
 
 /* The part before the first "/" is a host when it could not be a path. */
