@@ -47,6 +47,7 @@ static struct sbx_diag *next_slot(struct sbx_diags *d)
     return &d->v[d->len];
 }
 
+SBX_PRINTF(2, 0)
 static char *format(struct sbx_arena *a, const char *fmt, va_list args)
 {
     va_list again;

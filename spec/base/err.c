@@ -27,6 +27,7 @@ static const struct {
     [SBX_CANCELED] = { "canceled", 130 },
 };
 
+SBX_PRINTF(2, 0)
 static void put(struct sbx_err *err, const char *fmt, va_list args)
 {
     int n = vsnprintf(err->text, sizeof(err->text), fmt, args);

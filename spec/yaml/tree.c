@@ -227,8 +227,8 @@ static enum sbx_code fill_mapping(struct parse *p, struct sbx_yaml_node *n,
 static enum sbx_code on_end(struct parse *p, const yaml_event_t *e)
 {
     struct frame f = p->frames[--p->depth];
-    const struct sbx_yaml_node **children = p->pile + f.base;
     size_t count = p->piled - f.base;
+    const struct sbx_yaml_node **children = count ? p->pile + f.base : NULL;
     enum sbx_code rc;
 
     f.node->pos.to = sbx_yaml_offset(&p->starts, e->end_mark.index);
