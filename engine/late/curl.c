@@ -4,10 +4,7 @@
 
 static struct sbx_curl table;
 
-static bool ready(void)
-{
-    return table.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-}
+static bool ready(void) { return table.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
 
 static const struct sbx_late_symbol symbols[] = {
 #define SYMBOL(name) { "curl_" #name, offsetof(struct sbx_curl, name) },

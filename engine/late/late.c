@@ -24,9 +24,8 @@ static enum sbx_code load(struct sbx_late *lib, struct sbx_err *err)
     enum sbx_code rc;
 
     if (!handle)
-        return sbx_err_set(err, SBX_UNAVAILABLE,
-                           "%s cannot be loaded (Debian package %s): %s", lib->soname,
-                           lib->package, dlerror());
+        return sbx_err_set(err, SBX_UNAVAILABLE, "%s cannot be loaded (Debian package %s): %s",
+                           lib->soname, lib->package, dlerror());
     rc = fill(lib, handle, err);
     if (!rc && lib->ready && !lib->ready())
         rc = sbx_err_set(err, SBX_UNAVAILABLE, "%s does not initialise", lib->soname);

@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-const char *sbx_name_app(const char *app)
-{
-    return app && *app ? app : SBX_APP_DEFAULT;
-}
+const char *sbx_name_app(const char *app) { return app && *app ? app : SBX_APP_DEFAULT; }
 
 char *sbx_name_full(struct sbx_arena *arena, const char *app, const char *name)
 {

@@ -17,8 +17,8 @@ static const struct sbx_runtime_ops *const backends[] = {
 static enum sbx_code open_one(enum sbx_runtime_kind kind, const struct sbx_runtime_config *config,
                               struct sbx_runtime **ret, struct sbx_err *err)
 {
-    const struct sbx_runtime_ops *ops =
-        (size_t)kind < SBX_ARRAY_LEN(backends) ? backends[kind] : NULL;
+    const struct sbx_runtime_ops *ops = (size_t)kind < SBX_ARRAY_LEN(backends) ? backends[kind]
+                                                                               : NULL;
     struct sbx_runtime *rt = NULL;
     enum sbx_code rc;
 
@@ -53,9 +53,8 @@ static enum sbx_code open_auto(const struct sbx_runtime_config *config, struct s
                        second.text);
 }
 
-enum sbx_code sbx_runtime_open(enum sbx_runtime_kind kind,
-                               const struct sbx_runtime_config *config, struct sbx_runtime **ret,
-                               struct sbx_err *err)
+enum sbx_code sbx_runtime_open(enum sbx_runtime_kind kind, const struct sbx_runtime_config *config,
+                               struct sbx_runtime **ret, struct sbx_err *err)
 {
     if (!config || !ret)
         return sbx_err_set(err, SBX_FAILED, "open runtime: nothing given");
@@ -70,7 +69,4 @@ void sbx_runtime_close(struct sbx_runtime *rt)
         rt->ops->free(rt);
 }
 
-const struct sbx_runtime_info *sbx_runtime_info(const struct sbx_runtime *rt)
-{
-    return &rt->info;
-}
+const struct sbx_runtime_info *sbx_runtime_info(const struct sbx_runtime *rt) { return &rt->info; }

@@ -134,8 +134,8 @@ enum sbx_code sbx_runtime_stop(struct sbx_runtime *rt, const char *id, int timeo
                                struct sbx_err *err)
 {
     NEED_TEXT(id, "stop container");
-    return context(err, rt->ops->stop(rt, id, timeout_s < 0 ? 0 : timeout_s, err),
-                   "stop container", id);
+    return context(err, rt->ops->stop(rt, id, timeout_s < 0 ? 0 : timeout_s, err), "stop container",
+                   id);
 }
 
 enum sbx_code sbx_runtime_remove(struct sbx_runtime *rt, const char *id, struct sbx_err *err)
@@ -161,8 +161,8 @@ enum sbx_code sbx_runtime_list(struct sbx_runtime *rt, struct sbx_arena *arena,
 
 /* ---- inside ---- */
 
-enum sbx_code sbx_runtime_exec(struct sbx_runtime *rt, const char *id,
-                               const struct sbx_exec *exec, int *ret_status, struct sbx_err *err)
+enum sbx_code sbx_runtime_exec(struct sbx_runtime *rt, const char *id, const struct sbx_exec *exec,
+                               int *ret_status, struct sbx_err *err)
 {
     NEED_TEXT(id, "exec");
     NEED(exec && ret_status, "exec");
@@ -170,16 +170,16 @@ enum sbx_code sbx_runtime_exec(struct sbx_runtime *rt, const char *id,
     return context(err, rt->ops->exec(rt, id, exec, ret_status, err), "exec in", id);
 }
 
-enum sbx_code sbx_runtime_copy_in(struct sbx_runtime *rt, const char *id, const char *path,
-                                  int fd, struct sbx_err *err)
+enum sbx_code sbx_runtime_copy_in(struct sbx_runtime *rt, const char *id, const char *path, int fd,
+                                  struct sbx_err *err)
 {
     NEED_TEXT(id, "copy into container");
     NEED(path && *path == '/', "copy into container");
     return context(err, rt->ops->copy_in(rt, id, path, fd, err), "copy to", path);
 }
 
-enum sbx_code sbx_runtime_copy_out(struct sbx_runtime *rt, const char *id, const char *path,
-                                   int fd, struct sbx_err *err)
+enum sbx_code sbx_runtime_copy_out(struct sbx_runtime *rt, const char *id, const char *path, int fd,
+                                   struct sbx_err *err)
 {
     NEED_TEXT(id, "copy out of container");
     NEED(path && *path == '/', "copy out of container");

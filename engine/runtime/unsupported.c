@@ -23,8 +23,7 @@ enum sbx_code sbx_runtime_no_image_load(struct sbx_runtime *rt, const char *path
 }
 
 enum sbx_code sbx_runtime_no_image_list(struct sbx_runtime *rt, struct sbx_arena *arena,
-                                        struct sbx_image **ret, size_t *ret_n,
-                                        struct sbx_err *err)
+                                        struct sbx_image **ret, size_t *ret_n, struct sbx_err *err)
 {
     return no(rt, "list images", err);
 }
@@ -54,8 +53,7 @@ enum sbx_code sbx_runtime_no_commit(struct sbx_runtime *rt, const char *id, cons
 }
 
 enum sbx_code sbx_runtime_no_volume_ensure(struct sbx_runtime *rt, const char *name, int64_t size,
-                                           bool *ret_sized, bool *ret_created,
-                                           struct sbx_err *err)
+                                           bool *ret_sized, bool *ret_created, struct sbx_err *err)
 {
     return no(rt, "make volumes", err);
 }

@@ -11,7 +11,8 @@
 
 static void a_missing_library_names_its_package(void **state)
 {
-    struct sbx_late none = { .soname = "libsbx-none.so.9", .package = "libsbx-none9",
+    struct sbx_late none = { .soname = "libsbx-none.so.9",
+                             .package = "libsbx-none9",
                              .lock = PTHREAD_MUTEX_INITIALIZER };
     struct sbx_err err = SBX_ERR_INIT;
 
@@ -26,8 +27,12 @@ static void a_missing_function_is_named(void **state)
 {
     void *table[1] = { NULL };
     static const struct sbx_late_symbol symbols[] = { { "no_such_function", 0 } };
-    struct sbx_late old = { .soname = "libm.so.6", .package = "libc6", .symbols = symbols,
-                            .n_symbols = 1, .table = table, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct sbx_late old = { .soname = "libm.so.6",
+                            .package = "libc6",
+                            .symbols = symbols,
+                            .n_symbols = 1,
+                            .table = table,
+                            .lock = PTHREAD_MUTEX_INITIALIZER };
     struct sbx_err err = SBX_ERR_INIT;
 
     (void)state;

@@ -8,7 +8,7 @@
 #include "sbx/file.h"
 #include "sbx/json.h"
 
-#define CONFIG_MAX (1 << 20) /* bytes of config.json; usually below 4 KiB */
+#define CONFIG_MAX (1 << 20)                  /* bytes of config.json; usually below 4 KiB */
 #define HUB_KEY "https://index.docker.io/v1/" /* how log-ins of docker.io have always been stored */
 
 /* Host of a key of `auths`: with or without scheme and path. */
@@ -46,9 +46,8 @@ static char *encode(const json_t *auth)
 static enum sbx_code give(const char *registry, const char *user, const char *secret,
                           const char *identity, char **ret, struct sbx_err *err)
 {
-    SBX_AUTO_JSON json_t *auth =
-        json_pack("{s:s}", "serveraddress",
-                  strcmp(registry, "docker.io") == 0 ? HUB_KEY : registry);
+    SBX_AUTO_JSON json_t *auth = json_pack("{s:s}", "serveraddress",
+                                           strcmp(registry, "docker.io") == 0 ? HUB_KEY : registry);
 
     if (auth && identity && *identity) {
         json_object_set_new(auth, "identitytoken", json_string(identity));
@@ -78,8 +77,8 @@ static enum sbx_code from_entry(const json_t *entry, const char *registry, char 
     plain = calloc(1, room + 1);
     if (!plain)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    n = len % 4 ? -1 : EVP_DecodeBlock((unsigned char *)plain, (const unsigned char *)text,
-                                       (int)len);
+    n = len % 4 ? -1
+                : EVP_DecodeBlock((unsigned char *)plain, (const unsigned char *)text, (int)len);
     colon = n > 0 ? strchr(plain, ':') : NULL;
     if (colon) {
         *colon = '\0';
@@ -92,9 +91,8 @@ static enum sbx_code from_entry(const json_t *entry, const char *registry, char 
     return rc;
 }
 
-static enum sbx_code from_helper(const char *helper, const char *registry,
-                                 struct sbx_arena *arena, char **ret, const char **ret_remark,
-                                 struct sbx_err *err)
+static enum sbx_code from_helper(const char *helper, const char *registry, struct sbx_arena *arena,
+                                 char **ret, const char **ret_remark, struct sbx_err *err)
 {
     const char *server = strcmp(registry, "docker.io") == 0 ? HUB_KEY : registry;
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(DOCKER_HELPER_MAX);
@@ -121,9 +119,8 @@ static enum sbx_code from_helper(const char *helper, const char *registry,
     return rc;
 }
 
-enum sbx_code docker_auth_from(const json_t *config, const char *registry,
-                               struct sbx_arena *arena, char **ret, const char **ret_remark,
-                               struct sbx_err *err)
+enum sbx_code docker_auth_from(const json_t *config, const char *registry, struct sbx_arena *arena,
+                               char **ret, const char **ret_remark, struct sbx_err *err)
 {
     const char *key, *helper = docker_text(config, "credsStore");
     json_t *value;

@@ -35,8 +35,8 @@ enum sbx_code docker_stop(struct sbx_runtime *rt, const char *id, int timeout_s,
 static enum sbx_code wait_gone(struct docker *d, const char *name, struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
-    enum sbx_code rc =
-        docker_do(d, &c, err, "POST", NULL, "/containers/%s/wait?condition=removed", name);
+    enum sbx_code rc = docker_do(d, &c, err, "POST", NULL, "/containers/%s/wait?condition=removed",
+                                 name);
 
     return rc == SBX_NOT_FOUND ? SBX_OK : rc;
 }

@@ -38,8 +38,8 @@ static json_t *mount_json(const struct docker *d, const struct sbx_mount *m)
                          "Target", m->target, "ReadOnly", m->read_only, "BindOptions",
                          "Propagation", "rprivate");
     volume = arena ? sbx_name_full(arena, d->app, m->source) : NULL;
-    return volume ? json_pack("{s:s, s:s, s:s, s:b}", "Type", "volume", "Source", volume,
-                              "Target", m->target, "ReadOnly", m->read_only)
+    return volume ? json_pack("{s:s, s:s, s:s, s:b}", "Type", "volume", "Source", volume, "Target",
+                              m->target, "ReadOnly", m->read_only)
                   : NULL;
 }
 
@@ -116,16 +116,15 @@ static json_t *host_config(const struct docker *d, const struct sbx_container_sp
         "CapAdd", docker_list_json(s->cap_add), "CapDrop", caps_to_drop(s), "SecurityOpt",
         security(seccomp), "Sysctls", docker_pairs_json(s->sysctls), "Init", 0, "Privileged",
         s->privileged, "ReadonlyRootfs", s->read_only_root, "IpcMode", "private", "CgroupnsMode",
-        "private", "NanoCpus", (json_int_t)(s->cpus * 1e9 + 0.5), "Memory",
-        (json_int_t)s->memory, "PidsLimit", (json_int_t)(s->pids ? s->pids : SBX_PIDS_DEFAULT),
-        "RestartPolicy", "Name", "no", "LogConfig", "Type", "none");
+        "private", "NanoCpus", (json_int_t)(s->cpus * 1e9 + 0.5), "Memory", (json_int_t)s->memory,
+        "PidsLimit", (json_int_t)(s->pids ? s->pids : SBX_PIDS_DEFAULT), "RestartPolicy", "Name",
+        "no", "LogConfig", "Type", "none");
     int bad = !h;
 
     if (h) {
         bad |= add_mounts(d, s, h);
         if (s->gpus)
-            bad |= json_object_set_new(h, "DeviceRequests",
-                                       json_pack("[o]", gpu_request(s->gpus)));
+            bad |= json_object_set_new(h, "DeviceRequests", json_pack("[o]", gpu_request(s->gpus)));
         if (d->runtime)
             bad |= json_object_set_new(h, "Runtime", json_string(d->runtime));
     }

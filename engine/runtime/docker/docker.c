@@ -6,9 +6,9 @@
 
 /* Opening: find the socket, agree on a version, learn what this Engine is. */
 
-#define API_MIN 41 /* 1.41: Engine 20.10 */
-#define PROBE_MS 20000L /* a socket whose owner hangs is not waited for; a busy Engine answers in 1 s */
-#define API_MAX 51 /* 1.51: newest whose calls were read for this code */
+#define API_MIN 41      /* 1.41: Engine 20.10 */
+#define PROBE_MS 20000L /* a busy Engine answers in 1 s; who hangs is not waited for */
+#define API_MAX 51      /* 1.51: newest whose calls were read for this code */
 
 static void docker_free(struct sbx_runtime *rt)
 {
@@ -46,10 +46,9 @@ static enum sbx_code agree(struct docker *d, const json_t *answer, struct sbx_er
         return sbx_err_set(err, SBX_UNAVAILABLE, "what answers on %s is not a container Engine",
                            d->socket);
     if (use < API_MIN)
-        return sbx_err_set(err, SBX_UNSUPPORTED,
-                           "Engine %s speaks API %s, at least 1.%d (Engine 20.10) is needed",
-                           docker_text(answer, "Version"), docker_text(answer, "ApiVersion"),
-                           API_MIN);
+        return sbx_err_set(
+            err, SBX_UNSUPPORTED, "Engine %s speaks API %s, at least 1.%d (Engine 20.10) is needed",
+            docker_text(answer, "Version"), docker_text(answer, "ApiVersion"), API_MIN);
     if (oldest > use)
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "Engine %s needs API 1.%d or newer, this sbx speaks up to 1.%d",
@@ -119,8 +118,8 @@ static enum sbx_code probe(struct docker *d, const struct sbx_runtime_config *co
     return SBX_OK;
 }
 
-static enum sbx_code docker_open(const struct sbx_runtime_config *config,
-                                 struct sbx_runtime **ret, struct sbx_err *err)
+static enum sbx_code docker_open(const struct sbx_runtime_config *config, struct sbx_runtime **ret,
+                                 struct sbx_err *err)
 {
     struct docker *d = calloc(1, sizeof(*d));
     enum sbx_code rc;

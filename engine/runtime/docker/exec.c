@@ -15,9 +15,8 @@ static json_t *create_body(const struct docker *d, const struct sbx_exec *x)
 {
     json_t *body = json_pack("{s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:s}", "Cmd",
                              docker_list_json(x->argv), "Env", docker_list_json(x->env),
-                             "AttachStdin", x->in >= 0, "AttachStdout", 1, "AttachStderr", 1,
-                             "Tty", x->tty, "Privileged", x->privileged, "DetachKeys",
-                             DETACH_KEYS);
+                             "AttachStdin", x->in >= 0, "AttachStdout", 1, "AttachStderr", 1, "Tty",
+                             x->tty, "Privileged", x->privileged, "DetachKeys", DETACH_KEYS);
 
     if (body && x->user)
         json_object_set_new(body, "User", json_string(x->user));
@@ -31,8 +30,8 @@ static json_t *create_body(const struct docker *d, const struct sbx_exec *x)
     return body;
 }
 
-static enum sbx_code create_exec(struct docker *d, const char *container,
-                                 const struct sbx_exec *x, char **ret_id, struct sbx_err *err)
+static enum sbx_code create_exec(struct docker *d, const char *container, const struct sbx_exec *x,
+                                 char **ret_id, struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     SBX_AUTO_JSON json_t *body = create_body(d, x);

@@ -83,8 +83,7 @@ static enum sbx_code receive(struct docker_wire *w, struct sbx_err *err)
     return SBX_OK;
 }
 
-static enum sbx_code read_head(struct docker_wire *w, struct docker_head *head,
-                               struct sbx_err *err)
+static enum sbx_code read_head(struct docker_wire *w, struct docker_head *head, struct sbx_err *err)
 {
     while (!head->done) {
         size_t taken;

@@ -126,7 +126,8 @@ static CURLcode perform(struct transfer *t, const char *method, const char *url,
         curl->easy_setopt(h, CURLOPT_HTTPHEADER, list);
         curl->easy_setopt(h, CURLOPT_WRITEFUNCTION, take);
         curl->easy_setopt(h, CURLOPT_WRITEDATA, t);
-        curl->easy_setopt(h, CURLOPT_BUFFERSIZE, 262144L); /* bytes; archives come in large pieces */
+        curl->easy_setopt(h, CURLOPT_BUFFERSIZE,
+                          262144L); /* bytes; archives come in large pieces */
         if (t->extra)
             curl->easy_setopt(h, CURLOPT_TIMEOUT_MS, t->extra->timeout_ms);
         set_body(t, method, text);
@@ -169,8 +170,8 @@ static enum sbx_code send_path(struct docker *d, struct docker_call *c, struct s
 }
 
 enum sbx_code docker_send(struct docker *d, struct docker_call *c, struct sbx_err *err,
-                          const char *method, const json_t *json,
-                          const struct docker_extra *extra, const char *path_fmt, ...)
+                          const char *method, const json_t *json, const struct docker_extra *extra,
+                          const char *path_fmt, ...)
 {
     char path[SBX_DOCKER_PATH_MAX];
     va_list args;

@@ -91,10 +91,9 @@ static enum sbx_code inspect(struct docker *d, const char *reference, struct sbx
     return rc ? rc : fill(c.json, reference, arena, ret, err);
 }
 
-enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
-                                  enum sbx_pull pull, const struct sbx_progress *progress,
-                                  struct sbx_arena *arena, struct sbx_image *ret,
-                                  struct sbx_err *err)
+enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference, enum sbx_pull pull,
+                                  const struct sbx_progress *progress, struct sbx_arena *arena,
+                                  struct sbx_image *ret, struct sbx_err *err)
 {
     struct docker *d = (struct docker *)rt;
     struct docker_name name;
@@ -114,8 +113,8 @@ enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
 }
 
 /* One row a name; an image without a name is listed by its id. */
-static enum sbx_code add_rows(const json_t *image, struct sbx_arena *arena,
-                              struct sbx_image *list, size_t *n, struct sbx_err *err)
+static enum sbx_code add_rows(const json_t *image, struct sbx_arena *arena, struct sbx_image *list,
+                              size_t *n, struct sbx_err *err)
 {
     static const char *const none[] = { NULL };
     const json_t *tags = json_object_get(image, "RepoTags");
@@ -125,7 +124,11 @@ static enum sbx_code add_rows(const json_t *image, struct sbx_arena *arena,
         const char *name = json_string_value(json_array_get(tags, i));
         struct sbx_image row = {
             .id = sbx_arena_strdup(arena, docker_text(image, "Id")),
-            .env = none, .entrypoint = none, .cmd = none, .workdir = "", .user = "",
+            .env = none,
+            .entrypoint = none,
+            .cmd = none,
+            .workdir = "",
+            .user = "",
             .labels = docker_pairs(json_object_get(image, "Labels"), arena),
             .size = json_integer_value(json_object_get(image, "Size")),
             .created = json_integer_value(json_object_get(image, "Created")),

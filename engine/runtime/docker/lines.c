@@ -4,8 +4,7 @@
 
 #include "sbx/json.h"
 
-static enum sbx_code one(struct docker_lines *l, const char *text, size_t len,
-                         struct sbx_err *err)
+static enum sbx_code one(struct docker_lines *l, const char *text, size_t len, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *value = NULL;
 
@@ -47,7 +46,4 @@ enum sbx_code docker_lines_end(struct docker_lines *l, struct sbx_err *err)
     return l->part.len ? one(l, l->part.ptr, l->part.len, err) : SBX_OK;
 }
 
-void docker_lines_release(struct docker_lines *l)
-{
-    sbx_buf_release(&l->part);
-}
+void docker_lines_release(struct docker_lines *l) { sbx_buf_release(&l->part); }

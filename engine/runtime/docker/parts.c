@@ -8,8 +8,7 @@
 
 #include "tarhead.h"
 
-enum sbx_code docker_parts_add(struct docker_parts *p, struct docker_part part,
-                               struct sbx_err *err)
+enum sbx_code docker_parts_add(struct docker_parts *p, struct docker_part part, struct sbx_err *err)
 {
     if (p->n == DOCKER_PARTS_MAX)
         return sbx_err_set(err, SBX_LIMIT, "more than %d files", DOCKER_PARTS_MAX);
@@ -108,10 +107,7 @@ static off_t padded(off_t size)
     return (size + DOCKER_TAR_BLOCK - 1) / DOCKER_TAR_BLOCK * DOCKER_TAR_BLOCK;
 }
 
-static size_t at_most(off_t left, size_t len)
-{
-    return left < (off_t)len ? (size_t)left : len;
-}
+static size_t at_most(off_t left, size_t len) { return left < (off_t)len ? (size_t)left : len; }
 
 /* Bytes of the part from `done` on: header, content, zeros. */
 static ssize_t read_part(struct docker_parts *p, const struct docker_part *part, char *room,

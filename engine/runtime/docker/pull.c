@@ -17,11 +17,16 @@ static enum sbx_code failed(const char *text, struct sbx_err *err)
         const char *words;
         enum sbx_code code;
     } kinds[] = {
-        { "manifest unknown", SBX_NOT_FOUND },  { "not found", SBX_NOT_FOUND },
-        { "denied", SBX_DENIED },               { "unauthorized", SBX_DENIED },
-        { "no basic auth", SBX_DENIED },        { "authentication required", SBX_DENIED },
-        { "no such host", SBX_UNAVAILABLE },    { "connection refused", SBX_UNAVAILABLE },
-        { "timeout", SBX_UNAVAILABLE },         { "toomanyrequests", SBX_UNAVAILABLE },
+        { "manifest unknown", SBX_NOT_FOUND },
+        { "not found", SBX_NOT_FOUND },
+        { "denied", SBX_DENIED },
+        { "unauthorized", SBX_DENIED },
+        { "no basic auth", SBX_DENIED },
+        { "authentication required", SBX_DENIED },
+        { "no such host", SBX_UNAVAILABLE },
+        { "connection refused", SBX_UNAVAILABLE },
+        { "timeout", SBX_UNAVAILABLE },
+        { "toomanyrequests", SBX_UNAVAILABLE },
     };
     SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(SBX_ERR_TEXT_MAX * 4);
     enum sbx_code code = SBX_FAILED;
@@ -39,8 +44,8 @@ static void say(struct pull *p, const json_t *value)
 {
     const char *id = docker_text(value, "id"), *status = docker_text(value, "status");
     const char *before = docker_text(p->last, id);
-    json_int_t total =
-        json_integer_value(json_object_get(json_object_get(value, "progressDetail"), "total"));
+    json_int_t total = json_integer_value(
+        json_object_get(json_object_get(value, "progressDetail"), "total"));
     SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(4096);
     enum sbx_code rc;
 

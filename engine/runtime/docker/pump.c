@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define WRITE_SAFE 4096 /* bytes, PIPE_BUF: what a pipe takes without blocking when it polls writable */
+#define WRITE_SAFE 4096    /* bytes, PIPE_BUF: a pipe that polls writable takes them at once */
 #define SIGNAL_RETRY_MS 20 /* a process that is being started has its pid within some ms */
 
 enum { P_SOCKET, P_IN, P_OUT, P_RESIZE, P_SIGNAL, P_COUNT };
@@ -138,8 +138,7 @@ static void read_in(struct docker_pump *p)
 
 static void send_in(struct docker_pump *p)
 {
-    ssize_t n = send(p->w->fd, p->in + p->in_at, p->in_len - p->in_at,
-                     MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = send(p->w->fd, p->in + p->in_at, p->in_len - p->in_at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n > 0)
         p->in_at += (size_t)n;
@@ -166,15 +165,14 @@ static void resize(struct docker_pump *p)
 
     /* a process that ended meanwhile cannot be resized: nothing to say about it */
     if (size.rows && size.cols &&
-        docker_do(p->d, &c, NULL, "POST", NULL, "/exec/%s/resize?h=%u&w=%u", p->exec_id,
-                  size.rows, size.cols))
+        docker_do(p->d, &c, NULL, "POST", NULL, "/exec/%s/resize?h=%u&w=%u", p->exec_id, size.rows,
+                  size.cols))
         return;
 }
 
 static void take_signals(struct docker_pump *p)
 {
-    ssize_t n = read(p->x->signal_fd, p->signals + p->n_signals,
-                     sizeof(p->signals) - p->n_signals);
+    ssize_t n = read(p->x->signal_fd, p->signals + p->n_signals, sizeof(p->signals) - p->n_signals);
 
     if (n > 0)
         p->n_signals += (size_t)n;
@@ -234,9 +232,8 @@ static void watch(const struct docker_pump *p, struct pollfd f[P_COUNT])
     f[P_IN] = (struct pollfd){ !p->in_done && p->in_at == p->in_len ? p->x->in : -1, POLLIN, 0 };
     f[P_OUT] = (struct pollfd){ writing ? target(p, p->piece.stream) : -1, POLLOUT, 0 };
     f[P_RESIZE] = (struct pollfd){ p->x->winsize ? p->x->resize_fd : -1, POLLIN, 0 };
-    f[P_SIGNAL] = (struct pollfd){
-        p->n_signals < sizeof(p->signals) ? p->x->signal_fd : -1, POLLIN, 0
-    };
+    f[P_SIGNAL] = (struct pollfd){ p->n_signals < sizeof(p->signals) ? p->x->signal_fd : -1, POLLIN,
+                                   0 };
 }
 
 static enum sbx_code turn(struct docker_pump *p, struct sbx_err *err)

@@ -51,8 +51,8 @@ static void kill_inside(struct docker *d, const char *container, pid_t inner, in
     SBX_AUTO_FREE char *script = NULL;
     SBX_AUTO_FREE char *id = NULL;
 
-    if (asprintf(&script, "kill -%d -%d || kill -%d %d", number, (int)inner, number,
-                 (int)inner) < 0)
+    if (asprintf(&script, "kill -%d -%d || kill -%d %d", number, (int)inner, number, (int)inner) <
+        0)
         return;
     create = json_pack("{s:[s,s,s], s:s}", "Cmd", "sh", "-c", script, "User", "0");
     if (docker_do(d, &c, NULL, "POST", create, "/containers/%s/exec", container))

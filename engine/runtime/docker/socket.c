@@ -8,8 +8,8 @@
 
 static enum sbx_code refuse(const char *host, struct sbx_err *err)
 {
-    static const char *const remote[] = { "tcp://", "ssh://", "http://", "https://", "fd://",
-                                          "npipe://" };
+    static const char *const remote[] = { "tcp://",   "ssh://", "http://",
+                                          "https://", "fd://",  "npipe://" };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(remote); i++)
         if (strncmp(host, remote[i], strlen(remote[i])) == 0)
@@ -19,8 +19,7 @@ static enum sbx_code refuse(const char *host, struct sbx_err *err)
                                "use --runtime oci",
                                host);
     return sbx_err_set(err, SBX_UNSUPPORTED,
-                       "DOCKER_HOST=%s is not understood: write unix:///path/to/docker.sock",
-                       host);
+                       "DOCKER_HOST=%s is not understood: write unix:///path/to/docker.sock", host);
 }
 
 /* A rootless Engine listens below the user's runtime directory; taken where no other is. */

@@ -56,9 +56,8 @@ enum sbx_code docker_head_feed(struct docker_head *h, const char *data, size_t l
 {
     size_t before = h->text.len, from = before > 3 ? before - 3 : 0;
     const char *end;
-    enum sbx_code rc = sbx_buf_add(&h->text, data, len < DOCKER_HEAD_MAX - before
-                                                       ? len
-                                                       : DOCKER_HEAD_MAX - before);
+    enum sbx_code rc = sbx_buf_add(&h->text, data,
+                                   len < DOCKER_HEAD_MAX - before ? len : DOCKER_HEAD_MAX - before);
 
     *ret_taken = 0;
     if (rc)
@@ -74,10 +73,7 @@ enum sbx_code docker_head_feed(struct docker_head *h, const char *data, size_t l
     return parse_head(h);
 }
 
-void docker_head_release(struct docker_head *h)
-{
-    sbx_buf_release(&h->text);
-}
+void docker_head_release(struct docker_head *h) { sbx_buf_release(&h->text); }
 
 /* ---- an error's body ---- */
 
@@ -85,7 +81,8 @@ enum { CHUNK_SIZE, CHUNK_EXT, CHUNK_DATA, CHUNK_AFTER, CHUNK_TRAILER };
 
 void docker_body_start(struct docker_body *b, const struct docker_head *h)
 {
-    *b = (struct docker_body){ .left = h->chunked ? 0 : h->length, .chunked = h->chunked,
+    *b = (struct docker_body){ .left = h->chunked ? 0 : h->length,
+                               .chunked = h->chunked,
                                .text = SBX_BUF_INIT(DOCKER_ERROR_MAX) };
     b->done = !b->chunked && b->left == 0;
 }
@@ -151,10 +148,7 @@ enum sbx_code docker_body_feed(struct docker_body *b, const char *data, size_t l
     return SBX_OK;
 }
 
-void docker_body_release(struct docker_body *b)
-{
-    sbx_buf_release(&b->text);
-}
+void docker_body_release(struct docker_body *b) { sbx_buf_release(&b->text); }
 
 /* ---- frames ---- */
 

@@ -23,8 +23,12 @@ static unsigned checksum(const struct head *h)
 
 int docker_tar_head(char out[512], const char *name, bool directory, off_t size)
 {
-    struct head h = { .mode = "0000644", .uid = "0000000", .gid = "0000000",
-                      .mtime = "00000000000", .type = directory ? '5' : '0', .magic = "ustar",
+    struct head h = { .mode = "0000644",
+                      .uid = "0000000",
+                      .gid = "0000000",
+                      .mtime = "00000000000",
+                      .type = directory ? '5' : '0',
+                      .magic = "ustar",
                       .version = { '0', '0' } };
     size_t len = strlen(name);
     const char *rest = name;

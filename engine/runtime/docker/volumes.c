@@ -25,8 +25,8 @@ static bool is_sized(const json_t *volume)
 static json_t *body_of(const struct docker *d, const char *full, const char *name, int64_t size,
                        bool with_size)
 {
-    json_t *labels = json_pack("{s:s, s:s}", SBX_LABEL_APP, sbx_name_app(d->app),
-                               SBX_LABEL_VOLUME, name);
+    json_t *labels = json_pack("{s:s, s:s}", SBX_LABEL_APP, sbx_name_app(d->app), SBX_LABEL_VOLUME,
+                               name);
     json_t *options = json_object();
 
     if (size)
@@ -89,8 +89,8 @@ enum sbx_code docker_volume_remove(struct sbx_runtime *rt, const char *name, str
     return rc == SBX_NOT_FOUND ? SBX_OK : rc;
 }
 
-enum sbx_code docker_volume_list(struct sbx_runtime *rt, struct sbx_arena *arena,
-                                 const char ***ret, size_t *ret_n, struct sbx_err *err)
+enum sbx_code docker_volume_list(struct sbx_runtime *rt, struct sbx_arena *arena, const char ***ret,
+                                 size_t *ret_n, struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     struct docker *d = (struct docker *)rt;

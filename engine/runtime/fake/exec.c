@@ -82,12 +82,11 @@ enum sbx_code sbx_fake_exec(struct sbx_runtime *rt, const char *id, const struct
     rc = sbx_fake_drain(exec->in, &in, err);
     if (rc)
         return rc;
-    status = play(f, line,
-                  &(struct sbx_fake_exec){ rt, c->state.id, exec, &in, &out, &err_out });
+    status = play(f, line, &(struct sbx_fake_exec){ rt, c->state.id, exec, &in, &out, &err_out });
     say(exec->out, &out);
     say(exec->tty ? exec->out : exec->err_fd, &err_out);
     if (status < 0)
-        return sbx_err_set(err, (enum sbx_code)-status, "scripted failure");
+        return sbx_err_set(err, (enum sbx_code) - status, "scripted failure");
     *ret_status = status;
     return SBX_OK;
 }

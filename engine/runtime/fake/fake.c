@@ -17,17 +17,17 @@ static enum sbx_code fake_open(const struct sbx_runtime_config *config, struct s
     }
     f->mem = mem;
     f->rt.info = (struct sbx_runtime_info){
-        .version = "fake 1", .netns_by_path = true, .netns_join_container = true,
-        .gpu = true, .privileged = true,
+        .version = "fake 1",
+        .netns_by_path = true,
+        .netns_join_container = true,
+        .gpu = true,
+        .privileged = true,
     };
     *ret = &f->rt;
     return SBX_OK;
 }
 
-static void fake_free(struct sbx_runtime *rt)
-{
-    sbx_arena_free(((struct fake *)rt)->mem);
-}
+static void fake_free(struct sbx_runtime *rt) { sbx_arena_free(((struct fake *)rt)->mem); }
 
 static struct fake_image *find_image(struct fake *f, const char *reference)
 {
@@ -165,7 +165,8 @@ static enum sbx_code fake_create(struct sbx_runtime *rt, const struct sbx_contai
     c = sbx_fake_alloc(f, 1, sizeof(*c));
     c->spec = copy_spec(f, spec);
     c->state = (struct sbx_container){ .id = sbx_fake_printf(f, "%064x", ++f->serial),
-                                       .name = c->spec.name, .labels = c->spec.labels,
+                                       .name = c->spec.name,
+                                       .labels = c->spec.labels,
                                        .started_at = "" };
     id = strdup(c->state.id);
     if (!id)
@@ -235,9 +236,8 @@ static enum sbx_code fake_remove(struct sbx_runtime *rt, const char *id, struct 
     return SBX_OK;
 }
 
-static enum sbx_code fake_inspect(struct sbx_runtime *rt, const char *id,
-                                  struct sbx_arena *arena, struct sbx_container *ret,
-                                  struct sbx_err *err)
+static enum sbx_code fake_inspect(struct sbx_runtime *rt, const char *id, struct sbx_arena *arena,
+                                  struct sbx_container *ret, struct sbx_err *err)
 {
     struct fake_container *c;
     enum sbx_code rc = on_container((struct fake *)rt, "inspect", id, &c, err);
@@ -270,8 +270,7 @@ static enum sbx_code fake_commit(struct sbx_runtime *rt, const char *id, const c
 {
     struct fake *f = (struct fake *)rt;
     struct fake_container *c = sbx_fake_find(f, id);
-    enum sbx_code rc =
-        sbx_fake_call(f, err, "commit", "%s %s", c ? c->state.name : id, reference);
+    enum sbx_code rc = sbx_fake_call(f, err, "commit", "%s %s", c ? c->state.name : id, reference);
 
     if (rc)
         return rc;

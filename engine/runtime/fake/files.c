@@ -33,8 +33,7 @@ static const char *place(struct fake *f, const char *base, const char *name)
         name += *name == '/' ? 1 : 2;
     if (strcmp(name, ".") == 0)
         name++;
-    path = sbx_fake_printf(f, "%s%s%s", strcmp(base, "/") == 0 ? "" : base, *name ? "/" : "",
-                           name);
+    path = sbx_fake_printf(f, "%s%s%s", strcmp(base, "/") == 0 ? "" : base, *name ? "/" : "", name);
     len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         path[--len] = '\0';
@@ -62,8 +61,7 @@ void sbx_fake_put(struct sbx_runtime *rt, const char *id, const char *path, cons
         sbx_fake_add_file(f, c, (struct sbx_fake_file){ path, 'f', 0644, 0, 0, data, len });
 }
 
-const struct sbx_fake_file *sbx_fake_file(struct sbx_runtime *rt, const char *id,
-                                          const char *path)
+const struct sbx_fake_file *sbx_fake_file(struct sbx_runtime *rt, const char *id, const char *path)
 {
     struct fake_container *c = sbx_fake_find((struct fake *)rt, id);
 
@@ -92,16 +90,20 @@ static char *pax_path(struct fake *f, const char *data, size_t len)
 static void unpack(struct fake *f, struct fake_container *c, const char *base,
                    const struct tar_head *h, const char *data, size_t len, char **longer)
 {
-    struct sbx_fake_file file = { .mode = octal(h->mode, 8), .uid = octal(h->uid, 8),
-                                  .gid = octal(h->gid, 8), .data = data, .len = len };
+    struct sbx_fake_file file = { .mode = octal(h->mode, 8),
+                                  .uid = octal(h->uid, 8),
+                                  .gid = octal(h->gid, 8),
+                                  .data = data,
+                                  .len = len };
     const char *name;
 
     if (h->type == 'x' || h->type == 'L') {
         *longer = h->type == 'x' ? pax_path(f, data, len) : sbx_fake_printf(f, "%s", data);
         return;
     }
-    name = *longer ? *longer
-                   : sbx_fake_printf(f, "%.155s%s%.100s", h->prefix, *h->prefix ? "/" : "", h->name);
+    name = *longer
+               ? *longer
+               : sbx_fake_printf(f, "%.155s%s%.100s", h->prefix, *h->prefix ? "/" : "", h->name);
     *longer = NULL;
     file.path = place(f, base, name);
     file.type = h->type == '5' ? 'd' : h->type == '2' ? 'l' : 'f';

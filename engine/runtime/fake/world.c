@@ -110,15 +110,9 @@ void sbx_fake_image(struct sbx_runtime *rt, const struct sbx_image *image, bool 
     f->images = i;
 }
 
-void sbx_fake_pid(struct sbx_runtime *rt, pid_t pid)
-{
-    ((struct fake *)rt)->pid = pid;
-}
+void sbx_fake_pid(struct sbx_runtime *rt, pid_t pid) { ((struct fake *)rt)->pid = pid; }
 
-struct sbx_runtime_info *sbx_fake_info(struct sbx_runtime *rt)
-{
-    return &rt->info;
-}
+struct sbx_runtime_info *sbx_fake_info(struct sbx_runtime *rt) { return &rt->info; }
 
 void sbx_fake_die(struct sbx_runtime *rt, const char *id, int exit_code)
 {
@@ -175,10 +169,7 @@ size_t sbx_fake_count(struct sbx_runtime *rt, const char *op)
     return n;
 }
 
-void sbx_fake_forget_calls(struct sbx_runtime *rt)
-{
-    ((struct fake *)rt)->n_calls = 0;
-}
+void sbx_fake_forget_calls(struct sbx_runtime *rt) { ((struct fake *)rt)->n_calls = 0; }
 
 const struct sbx_container_spec *sbx_fake_spec(struct sbx_runtime *rt, const char *id)
 {

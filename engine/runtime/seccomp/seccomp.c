@@ -53,8 +53,8 @@ enum sbx_code sbx_seccomp_read(const char *path, bool userns_allowed, json_t **r
 static const struct {
     const char *machine, *engine, *scmp;
 } machines[] = {
-    { "x86_64", "amd64", "SCMP_ARCH_X86_64" },   { "aarch64", "arm64", "SCMP_ARCH_AARCH64" },
-    { "s390x", "s390x", "SCMP_ARCH_S390X" },     { "ppc64le", "ppc64le", "SCMP_ARCH_PPC64LE" },
+    { "x86_64", "amd64", "SCMP_ARCH_X86_64" },     { "aarch64", "arm64", "SCMP_ARCH_AARCH64" },
+    { "s390x", "s390x", "SCMP_ARCH_S390X" },       { "ppc64le", "ppc64le", "SCMP_ARCH_PPC64LE" },
     { "riscv64", "riscv64", "SCMP_ARCH_RISCV64" },
 };
 
@@ -109,8 +109,7 @@ static enum sbx_code only_known(const json_t *condition, struct sbx_err *err)
     json_t *value;
 
     json_object_foreach((json_t *)condition, key, value)
-        if (strcmp(key, "caps") != 0 && strcmp(key, "arches") != 0 &&
-            strcmp(key, "minKernel") != 0)
+        if (strcmp(key, "caps") != 0 && strcmp(key, "arches") != 0 && strcmp(key, "minKernel") != 0)
             return sbx_err_set(err, SBX_SCHEMA, "seccomp profile: unknown condition %s", key);
     return SBX_OK;
 }
@@ -132,8 +131,7 @@ static bool applies(const json_t *row, const struct sbx_seccomp_host *host)
         return false;
     if ((v = json_object_get(ex, "arches")) && in_list(v, engine))
         return false;
-    return !((v = json_object_get(ex, "minKernel")) &&
-             kernel_at_least(json_string_value(v), host));
+    return !((v = json_object_get(ex, "minKernel")) && kernel_at_least(json_string_value(v), host));
 }
 
 /* The keys that both formats share. */

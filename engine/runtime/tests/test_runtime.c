@@ -110,12 +110,12 @@ static void bad_arguments_never_reach_a_backend(void **state)
         assert_int_equal(sbx_runtime_create(w->rt, &bad[i], &id, &w->err), SBX_FAILED);
     assert_int_equal(sbx_fake_count(w->rt, "create"), 0);
     sbx_fake_info(w->rt)->gpu = false;
-    assert_int_equal(sbx_runtime_create(w->rt,
-                                        &(struct sbx_container_spec){ .name = "x", .image = "b",
-                                                                      .argv = idle,
-                                                                      .gpus = "all" },
-                                        &id, &w->err),
-                     SBX_UNSUPPORTED);
+    assert_int_equal(
+        sbx_runtime_create(
+            w->rt,
+            &(struct sbx_container_spec){ .name = "x", .image = "b", .argv = idle, .gpus = "all" },
+            &id, &w->err),
+        SBX_UNSUPPORTED);
 }
 
 static void pull_says_when_an_image_may_be_fetched(void **state)
@@ -123,16 +123,16 @@ static void pull_says_when_an_image_may_be_fetched(void **state)
     struct world *w = *state;
     struct sbx_image image;
 
-    assert_int_equal(sbx_runtime_image_ensure(w->rt, "far:1", SBX_PULL_NEVER, NULL, w->arena,
-                                              &image, &w->err),
-                     SBX_NOT_FOUND);
-    assert_int_equal(sbx_runtime_image_ensure(w->rt, "far:1", SBX_PULL_MISSING, NULL, w->arena,
-                                              &image, &w->err),
-                     SBX_OK);
+    assert_int_equal(
+        sbx_runtime_image_ensure(w->rt, "far:1", SBX_PULL_NEVER, NULL, w->arena, &image, &w->err),
+        SBX_NOT_FOUND);
+    assert_int_equal(
+        sbx_runtime_image_ensure(w->rt, "far:1", SBX_PULL_MISSING, NULL, w->arena, &image, &w->err),
+        SBX_OK);
     assert_string_equal(image.reference, "far:1");
-    assert_int_equal(sbx_runtime_image_ensure(w->rt, "none", SBX_PULL_ALWAYS, NULL, w->arena,
-                                              &image, &w->err),
-                     SBX_NOT_FOUND);
+    assert_int_equal(
+        sbx_runtime_image_ensure(w->rt, "none", SBX_PULL_ALWAYS, NULL, w->arena, &image, &w->err),
+        SBX_NOT_FOUND);
 }
 
 static int shout(void *ctx, const struct sbx_fake_exec *e)
@@ -150,8 +150,9 @@ static void an_exec_is_played_by_its_script(void **state)
     int in[2], out[2], status = -1;
     char text[64] = "";
     size_t seen = 0;
-    struct sbx_exec x = { .argv = cat, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1,
-                          .signal_fd = -1 };
+    struct sbx_exec x = {
+        .argv = cat, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1, .signal_fd = -1
+    };
 
     assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_UNAVAILABLE);
     assert_int_equal(sbx_runtime_start(w->rt, id, &w->err), SBX_OK);

@@ -38,25 +38,26 @@ void make_layout(struct world *w, const char *dir, const char *name, const char 
 
     snprintf(path, sizeof(path), "%s/blobs/sha256", dir);
     assert_int_equal(sbx_dir_make(path, 0755, &w->err), SBX_OK);
-    ASSERT_OK(docker_parts_add(&parts,
-                               (struct docker_part){ .name = "hello", .memory = "hi\n", .size = 3 },
-                               &w->err));
+    ASSERT_OK(docker_parts_add(
+        &parts, (struct docker_part){ .name = "hello", .memory = "hi\n", .size = 3 }, &w->err));
     drain_parts(&parts, &layer);
     put_blob(dir, layer.ptr, layer.len, diff);
     assert_true(asprintf(&config,
                          "{\"architecture\":\"%s\",\"os\":\"linux\",\"config\":{\"Env\":[\"A=1\"],"
                          "\"WorkingDir\":\"/w\"},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":"
-                         "[\"%s\"]}}", arch, diff) > 0);
+                         "[\"%s\"]}}",
+                         arch, diff) > 0);
     put_blob(dir, config, strlen(config), id);
     assert_true(asprintf(&manifest,
                          "{\"schemaVersion\":2,\"config\":{\"digest\":\"%s\"},\"layers\":"
-                         "[{\"digest\":\"%s\"}]}", id, diff) > 0);
+                         "[{\"digest\":\"%s\"}]}",
+                         id, diff) > 0);
     put_blob(dir, manifest, strlen(manifest), digest);
     assert_true(asprintf(&index,
                          "{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"%s\",\"platform\":"
                          "{\"os\":\"linux\",\"architecture\":\"%s\"},\"annotations\":"
-                         "{\"org.opencontainers.image.ref.name\":\"%s\"}}]}", digest, arch,
-                         name) > 0);
+                         "{\"org.opencontainers.image.ref.name\":\"%s\"}}]}",
+                         digest, arch, name) > 0);
     snprintf(path, sizeof(path), "%s/index.json", dir);
     assert_int_equal(sbx_file_write(AT_FDCWD, path, index, strlen(index), 0644, &w->err), SBX_OK);
 }

@@ -14,10 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void say(const char *name, long result)
-{
-    printf("%s %d\n", name, result < 0 ? errno : 0);
-}
+static void say(const char *name, long result) { printf("%s %d\n", name, result < 0 ? errno : 0); }
 
 static void family(const char *name, int number, int type)
 {

@@ -205,17 +205,14 @@ static void a_process_that_closes_its_streams_is_still_waited_for(void **state)
     assert_int_equal(status, 9);
 }
 
-static struct sbx_winsize size(void *ctx)
-{
-    return *(struct sbx_winsize *)ctx;
-}
+static struct sbx_winsize size(void *ctx) { return *(struct sbx_winsize *)ctx; }
 
 static void a_terminal_has_the_size_that_was_asked_for(void **state)
 {
     struct world *w = *state;
     struct sbx_winsize s = { 50, 200 };
-    struct sbx_exec x =
-        bare(SH("until [ \"$(stty size)\" = '50 200' ]; do :; done; echo size ok; tty -s"));
+    struct sbx_exec x = bare(
+        SH("until [ \"$(stty size)\" = '50 200' ]; do :; done; echo size ok; tty -s"));
     SBX_AUTO(sbx_buf) out = { 0 };
     SBX_AUTO(sbx_buf) err = { 0 };
     int status = -1;
@@ -244,16 +241,31 @@ static void the_container_has_our_settings_and_no_network(void **state)
 {
     struct world *w = *state;
     static const struct sbx_mount mounts[] = {
-        { .kind = SBX_MOUNT_TMPFS, .target = "/run/secrets", .size = 1 << 20, .mode = 0700,
-          .noexec = true, .uid = 1000 },
-        { .kind = SBX_MOUNT_BIND, .source = "/etc/hostname", .target = "/mnt/x", .read_only = true },
+        { .kind = SBX_MOUNT_TMPFS,
+          .target = "/run/secrets",
+          .size = 1 << 20,
+          .mode = 0700,
+          .noexec = true,
+          .uid = 1000 },
+        { .kind = SBX_MOUNT_BIND,
+          .source = "/etc/hostname",
+          .target = "/mnt/x",
+          .read_only = true },
         { .kind = SBX_MOUNT_VOLUME, .source = "data", .target = "/data" },
     };
     struct sbx_container_spec spec = {
-        .name = "two", .image = image, .argv = idle, .hostname = "two", .mounts = mounts,
-        .n_mounts = 3, .env = (const char *const[]){ "A=1", NULL }, .workdir = "/made/here",
+        .name = "two",
+        .image = image,
+        .argv = idle,
+        .hostname = "two",
+        .mounts = mounts,
+        .n_mounts = 3,
+        .env = (const char *const[]){ "A=1", NULL },
+        .workdir = "/made/here",
         .sysctls = (const char *const[]){ "net.ipv6.conf.lo.disable_ipv6=0", NULL },
-        .labels = (const char *const[]){ "x.y=z=1", NULL }, .memory = 256 << 20, .cpus = 0.5,
+        .labels = (const char *const[]){ "x.y=z=1", NULL },
+        .memory = 256 << 20,
+        .cpus = 0.5,
     };
     SBX_AUTO(sbx_buf) out = { 0 };
     struct sbx_container c;
@@ -269,7 +281,8 @@ static void the_container_has_our_settings_and_no_network(void **state)
                            "ls /sys/class/net; hostname; pwd; echo $A; id -u;"
                            "cat /proc/sys/net/ipv6/conf/lo/disable_ipv6; touch /mnt/x;"
                            "echo 127.0.0.1 mine >>/etc/hosts && grep -c mine /etc/hosts;"
-                           "grep -E 'CapBnd|Seccomp:' /proc/self/status; touch /data/f", &out),
+                           "grep -E 'CapBnd|Seccomp:' /proc/self/status; touch /data/f",
+                           &out),
                      0);
     assert_string_equal(out.ptr, "700 1000\n256 4096\nlo\ntwo\n/made/here\n1\n0\n0\n1\n"
                                  "CapBnd:\t00000000800405fb\nSeccomp:\t2\n");
@@ -282,8 +295,11 @@ static void the_container_has_our_settings_and_no_network(void **state)
 static void a_container_joins_the_network_of_another(void **state)
 {
     struct world *w = *state;
-    struct sbx_container_spec spec = { .name = "two", .image = image, .argv = idle,
-                                       .hostname = "two", .netns = SBX_NETNS_CONTAINER,
+    struct sbx_container_spec spec = { .name = "two",
+                                       .image = image,
+                                       .argv = idle,
+                                       .hostname = "two",
+                                       .netns = SBX_NETNS_CONTAINER,
                                        .netns_ref = w->id };
     SBX_AUTO(sbx_buf) a = { 0 };
     SBX_AUTO(sbx_buf) b = { 0 };
@@ -304,9 +320,8 @@ static void archives_go_in_and_come_out(void **state)
     struct drain d;
     int fd;
 
-    assert_int_equal(shell(w, "mkdir -p /a/b /c; printf hello >'/a/b/x y'; chmod 640 '/a/b/x y'",
-                           &out),
-                     0);
+    assert_int_equal(
+        shell(w, "mkdir -p /a/b /c; printf hello >'/a/b/x y'; chmod 640 '/a/b/x y'", &out), 0);
     fd = start_drain(&d);
     ASSERT_OK(sbx_runtime_copy_out(w->rt, w->id, "/a/b", fd, &w->err));
     close(fd);

@@ -59,16 +59,14 @@ static void what_is_no_image_is_refused_with_the_reason(void **state)
     assert_non_null(mkdtemp(dir));
     assert_int_equal(sbx_runtime_image_load(w->rt, "/none", w->arena, &names, &n, &w->err),
                      SBX_NOT_FOUND);
-    assert_int_equal(sbx_runtime_image_load(w->rt, dir, w->arena, &names, &n, &w->err),
-                     SBX_SCHEMA);
+    assert_int_equal(sbx_runtime_image_load(w->rt, dir, w->arena, &names, &n, &w->err), SBX_SCHEMA);
     make_layout(w, dir, "other:1", "vax");
     assert_int_equal(sbx_runtime_image_load(w->rt, dir, w->arena, &names, &n, &w->err),
                      SBX_NOT_FOUND);
     assert_non_null(strstr(w->err.text, "no image for linux/"));
     snprintf(path, sizeof(path), "%s/fifo", dir);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(sbx_runtime_image_load(w->rt, dir, w->arena, &names, &n, &w->err),
-                     SBX_SCHEMA);
+    assert_int_equal(sbx_runtime_image_load(w->rt, dir, w->arena, &names, &n, &w->err), SBX_SCHEMA);
     assert_int_equal(sbx_runtime_image_load(w->rt, "/etc/passwd", w->arena, &names, &n, &w->err),
                      SBX_SYNTAX);
     assert_int_equal(sbx_dir_remove(AT_FDCWD, dir, &w->err), SBX_OK);
@@ -83,8 +81,8 @@ static void a_saved_container_is_an_image_with_its_images_settings(void **state)
     size_t n, found = 0;
 
     assert_true(asprintf(&reference, "sbx.local/test-%s:saved", app) > 0);
-    ASSERT_OK(sbx_runtime_image_ensure(w->rt, image, SBX_PULL_NEVER, NULL, w->arena, &before,
-                                       &w->err));
+    ASSERT_OK(
+        sbx_runtime_image_ensure(w->rt, image, SBX_PULL_NEVER, NULL, w->arena, &before, &w->err));
     assert_int_equal(shell(w, "echo kept >/kept", &out), 0);
     ASSERT_OK(sbx_runtime_commit(w->rt, w->id, reference, &w->err));
     ASSERT_OK(sbx_runtime_image_ensure(w->rt, reference, SBX_PULL_MISSING, NULL, w->arena, &after,
@@ -98,9 +96,9 @@ static void a_saved_container_is_an_image_with_its_images_settings(void **state)
     assert_int_equal(found, 1);
     ASSERT_OK(sbx_runtime_image_remove(w->rt, reference, &w->err));
     assert_int_equal(sbx_runtime_image_remove(w->rt, reference, &w->err), SBX_NOT_FOUND);
-    assert_int_equal(sbx_runtime_image_ensure(w->rt, reference, SBX_PULL_NEVER, NULL, w->arena,
-                                              &after, &w->err),
-                     SBX_NOT_FOUND);
+    assert_int_equal(
+        sbx_runtime_image_ensure(w->rt, reference, SBX_PULL_NEVER, NULL, w->arena, &after, &w->err),
+        SBX_NOT_FOUND);
 }
 
 static void what_is_in_use_is_not_removed(void **state)

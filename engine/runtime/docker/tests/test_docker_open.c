@@ -37,8 +37,8 @@ static void *serve(void *arg)
 
         if (recv(fd, request, sizeof(request), 0) > 0) {
             if (*s->answer == '{')
-                dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
-                        strlen(s->answer), s->answer);
+                dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(s->answer),
+                        s->answer);
             else
                 send(fd, s->answer, strlen(s->answer), MSG_NOSIGNAL);
         }
@@ -89,8 +89,10 @@ static void what_answers_must_be_an_engine_we_can_use(void **state)
         { "{}", "not a container Engine", SBX_UNAVAILABLE },
         { "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "nope", SBX_UNAVAILABLE },
         { "{\"ApiVersion\":\"1.39\",\"Version\":\"18.09.1\"}", "at least 1.41", SBX_UNSUPPORTED },
-        { "{\"ApiVersion\":\"1.99\",\"MinAPIVersion\":\"1.90\"}", "1.90 or newer", SBX_UNSUPPORTED },
-        { "{\"ApiVersion\":\"1.41\",\"KernelVersion\":\"9.9\"}", "another kernel", SBX_UNSUPPORTED },
+        { "{\"ApiVersion\":\"1.99\",\"MinAPIVersion\":\"1.90\"}", "1.90 or newer",
+          SBX_UNSUPPORTED },
+        { "{\"ApiVersion\":\"1.41\",\"KernelVersion\":\"9.9\"}", "another kernel",
+          SBX_UNSUPPORTED },
         { "{\"ApiVersion\":\"1.41\",\"Os\":\"windows\"}", "not Linux", SBX_UNSUPPORTED },
         { "{\"ApiVersion\":\"1.41\"}", NULL, SBX_OK },
     };

@@ -88,7 +88,8 @@ static void a_head_without_end_meets_its_bound(void **state)
     assert_int_equal(rc, SBX_LIMIT);
 }
 
-static const char frames[] = "\1\0\0\0\0\0\0\5hello\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\3err\1\0\0\0\0\0\0\1!";
+static const char frames[] =
+    "\1\0\0\0\0\0\0\5hello\2\0\0\0\0\0\0\0\2\0\0\0\0\0\0\3err\1\0\0\0\0\0\0\1!";
 
 static void collect(struct docker_demux *d, const char *data, size_t len, char *out, char *err)
 {
@@ -250,8 +251,9 @@ static void log_ins_are_found_as_docker_finds_them(void **state)
 
 static void only_a_socket_of_this_machine_is_taken(void **state)
 {
-    static const char *const refused[] = { "tcp://10.0.0.1:2375", "ssh://me@there", "npipe:////x",
-                                           "unix://relative", "/var/run/docker.sock", "x" };
+    static const char *const refused[] = { "tcp://10.0.0.1:2375",  "ssh://me@there",
+                                           "npipe:////x",          "unix://relative",
+                                           "/var/run/docker.sock", "x" };
     struct sbx_err err = SBX_ERR_INIT;
     char *path = NULL;
 
@@ -277,16 +279,27 @@ static json_t *at(json_t *object, const char *a, const char *b)
 static void a_spec_becomes_the_engines_settings(void **state)
 {
     static const struct sbx_mount mounts[] = {
-        { .kind = SBX_MOUNT_TMPFS, .target = "/t", .size = 4096, .mode = 0750, .uid = 1000,
+        { .kind = SBX_MOUNT_TMPFS,
+          .target = "/t",
+          .size = 4096,
+          .mode = 0750,
+          .uid = 1000,
           .noexec = true },
         { .kind = SBX_MOUNT_TMPFS, .target = "/u" },
         { .kind = SBX_MOUNT_VOLUME, .source = "v", .target = "/v" },
     };
     const struct sbx_container_spec spec = {
-        .name = "demo", .image = "i", .argv = (const char *const[]){ "/init", "x", NULL },
-        .hostname = "h", .mounts = mounts, .n_mounts = 3, .cpus = 1.5, .memory = 1 << 30,
+        .name = "demo",
+        .image = "i",
+        .argv = (const char *const[]){ "/init", "x", NULL },
+        .hostname = "h",
+        .mounts = mounts,
+        .n_mounts = 3,
+        .cpus = 1.5,
+        .memory = 1 << 30,
         .cap_add = (const char *const[]){ "NET_RAW", NULL },
-        .cap_drop = (const char *const[]){ "CHOWN", NULL }, .gpus = "2",
+        .cap_drop = (const char *const[]){ "CHOWN", NULL },
+        .gpus = "2",
     };
     struct docker d = { .app = (char *)"acme" };
     SBX_AUTO_JSON json_t *body = docker_create_body(&d, &spec, "{}");
@@ -303,16 +316,16 @@ static void a_spec_becomes_the_engines_settings(void **state)
                         "rw,nosuid,nodev,noexec,mode=750,size=4096,uid=1000,gid=1000");
     assert_string_equal(json_string_value(at(host, "Tmpfs", "/u")),
                         "rw,nosuid,nodev,exec,mode=1777");
-    assert_string_equal(json_string_value(at(json_array_get(at(host, "Mounts", NULL), 0),
-                                             "Source", NULL)),
-                        "sbx.acme-v");
+    assert_string_equal(
+        json_string_value(at(json_array_get(at(host, "Mounts", NULL), 0), "Source", NULL)),
+        "sbx.acme-v");
     assert_string_equal(json_string_value(at(body, "Labels", "sbx.app")), "acme");
     assert_string_equal(json_string_value(at(body, "Labels", "sbx.sandbox")), "demo");
     assert_string_equal(json_string_value(json_array_get(at(host, "SecurityOpt", NULL), 0)),
                         "seccomp={}");
-    assert_int_equal(json_integer_value(at(json_array_get(at(host, "DeviceRequests", NULL), 0),
-                                           "Count", NULL)),
-                     2);
+    assert_int_equal(
+        json_integer_value(at(json_array_get(at(host, "DeviceRequests", NULL), 0), "Count", NULL)),
+        2);
     assert_int_equal(json_array_size(at(body, "Cmd", NULL)), 0);
 }
 

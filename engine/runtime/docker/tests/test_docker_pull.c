@@ -133,8 +133,8 @@ static void a_pull_uses_the_log_in_and_says_what_it_does(void **state)
     int layers = 0;
     const struct sbx_progress progress = { note, &layers };
 
-    assert_true(asprintf(&config, "{\"auths\":{\"%s\":{\"auth\":\"" AUTH "\"}}}",
-                         registry.host) > 0);
+    assert_true(asprintf(&config, "{\"auths\":{\"%s\":{\"auth\":\"" AUTH "\"}}}", registry.host) >
+                0);
     put("config.json", config);
     ASSERT_OK(ensure(w, registry.reference, SBX_PULL_MISSING, &progress));
     assert_int_equal(layers, 1);

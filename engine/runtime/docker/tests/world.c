@@ -33,8 +33,9 @@ int setup(void **state)
 
 int setup_running(void **state)
 {
-    struct sbx_container_spec spec = { .name = "one", .image = image, .argv = idle,
-                                       .hostname = "one" };
+    struct sbx_container_spec spec = {
+        .name = "one", .image = image, .argv = idle, .hostname = "one"
+    };
     struct world *w;
 
     setup(state);
@@ -101,12 +102,13 @@ int feed(const void *data, size_t len)
 
 struct sbx_exec bare(const char *const *argv)
 {
-    return (struct sbx_exec){ .argv = argv, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1,
-                              .signal_fd = -1 };
+    return (struct sbx_exec){
+        .argv = argv, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1, .signal_fd = -1
+    };
 }
 
-enum sbx_code run(struct world *w, struct sbx_exec *x, struct sbx_buf *out,
-                         struct sbx_buf *err, int *status)
+enum sbx_code run(struct world *w, struct sbx_exec *x, struct sbx_buf *out, struct sbx_buf *err,
+                  int *status)
 {
     struct drain a, b;
     enum sbx_code rc;

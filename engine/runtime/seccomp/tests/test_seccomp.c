@@ -111,9 +111,9 @@ static void an_unknown_condition_or_machine_is_an_error(void **state)
     assert_int_equal(sbx_seccomp_oci(bad, &here, &oci, &err), SBX_SCHEMA);
     assert_int_equal(sbx_seccomp_oci(bad, &vax, &oci, &err), SBX_UNSUPPORTED);
     assert_int_equal(sbx_seccomp_read("/nonexistent/x.json", false, &oci, &err), SBX_NOT_FOUND);
-    assert_int_equal(sbx_seccomp_read(SBX_SOURCE_DIR "/engine/runtime/seccomp/README.md", false,
-                                      &oci, &err),
-                     SBX_SYNTAX);
+    assert_int_equal(
+        sbx_seccomp_read(SBX_SOURCE_DIR "/engine/runtime/seccomp/README.md", false, &oci, &err),
+        SBX_SYNTAX);
     json_decref(bad);
 }
 

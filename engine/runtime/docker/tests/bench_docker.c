@@ -85,8 +85,9 @@ static void ours(const char *image)
     static const char *const idle[] = { "sleep", "1000", NULL }, *const yes[] = { "true", NULL };
     const struct sbx_runtime_config config = { .app = "bench", .seccomp = SBX_SECCOMP_PROFILE };
     const struct sbx_container_spec spec = { .name = "x", .image = image, .argv = idle };
-    const struct sbx_exec x = { .argv = yes, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1,
-                                .signal_fd = -1 };
+    const struct sbx_exec x = {
+        .argv = yes, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1, .signal_fd = -1
+    };
     struct sbx_err err = SBX_ERR_INIT;
     struct sbx_runtime *rt;
     char *id;
@@ -129,8 +130,8 @@ int main(int argc, char **argv)
 {
     const char *image = argc > 1 ? argv[1] : "sbx.local/base:bookworm";
     int runs = argc > 2 ? atoi(argv[2]) : 15;
-    struct series *const rows[][2] = { { &open_s, NULL },       { &create_s, &d_create },
-                                       { &start_s, &d_start },  { &exec_s, &d_exec },
+    struct series *const rows[][2] = { { &open_s, NULL },        { &create_s, &d_create },
+                                       { &start_s, &d_start },   { &exec_s, &d_exec },
                                        { &remove_s, &d_remove }, { &ours_s, &d_run } };
 
     for (int i = 0; i < runs && i < RUNS_MAX; i++) {
