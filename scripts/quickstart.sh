@@ -73,7 +73,7 @@ echo "the kit's files: $(ls -m ~/.hello 2>/dev/null)"
 printf 'allowed:  http://api.example.com/     -> '; curl -sS -o /dev/null -w '%{http_code}\n' http://api.example.com/
 printf 'allowed:  https://api.example.com/    -> '; curl -sSk -o /dev/null -w '%{http_code}\n' https://api.example.com/
 printf 'denied:   http://denied.example.com/  -> '; curl -sS http://denied.example.com/
-printf 'around the gate, straight to its address: '; curl -sS --noproxy '*' -m 3 http://203.0.113.11/ 2>&1 || true
+printf 'around the gate, straight to its address: '; curl -sS --noproxy '*' -m 3 http://198.51.100.11/ 2>&1 || true
 AGENT
 )
 printf '$ sbx run shell --kit kits/mixins/hello --name quickstart %s -- -c "…"\n' "$workspace"

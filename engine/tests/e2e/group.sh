@@ -38,7 +38,7 @@ is "install ran" "$(e cat /root/installed)" 0
 is "allowed" "$(code http://api.example.com/group)" 200
 is "denied" "$(code http://denied.example.com/group-no)" 403
 is "only loopback" "$(e ls /sys/class/net)" lo
-out=$(e curl -sS -m 5 --noproxy '*' http://203.0.113.10/group-no 2>&1) && fail "direct: $out" || pass "direct is closed"
+out=$(e curl -sS -m 5 --noproxy '*' http://198.51.100.10/group-no 2>&1) && fail "direct: $out" || pass "direct is closed"
 out=$(e sh -c 'ip route flush table 100 || nft flush ruleset' 2>&1) && fail "rules flushed: $out" || pass "root inside cannot flush the rules"
 is "host name" "$(e hostname)" $id
 container=$(docker ps -q --filter label=sbx.sandbox=$id --filter label=sbx.role=sandbox)

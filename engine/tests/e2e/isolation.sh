@@ -42,7 +42,7 @@ has "a denial names the rule to add" "$(root curl -sS http://denied.example.com/
 has "a denial is marked" "$(root curl -sSi http://denied.example.com/)" "X-Sbx-Policy: denied"
 has "CONNECT is denied with 403" "$(code -k https://denied.example.com/isolation-no)" "403"
 is "denied by the kit" "$(code http://cdn.example.com/isolation-no)" 403
-is "by address through the proxy" "$(code http://203.0.113.11/isolation-no)" 403
+is "by address through the proxy" "$(code http://198.51.100.11/isolation-no)" 403
 has "another name of the allowed address, by Host" "$(root curl -sS -m 5 -o /dev/null -w '%{http_code}' -H 'Host: api.example.com' http://denied.example.com/isolation-no)" 403
 is "localhost through the proxy" "$(code --noproxy '' -x http://gateway.docker.internal:3128 "http://127.0.0.1:$lo_port/isolation-no")" 403
 is "the host by its alias" "$(code "http://host.docker.internal:$any_port/isolation-no")" 403
@@ -54,22 +54,22 @@ closed() { # WHAT COMMAND...: must not succeed, and fast
     if out=$(root "$@" 2>&1); then fail "$what: succeeded: $out"; else pass "$what"; fi
 }
 n="curl -sS -m 5 --noproxy *"
-closed "direct to the allowed address" $n http://203.0.113.10/isolation-no
-closed "direct to a denied address" $n http://203.0.113.11/isolation-no
-closed "direct, TLS" $n -k https://203.0.113.10/isolation-no
-closed "direct, another port" $n http://203.0.113.10:8080/isolation-no
-closed "host service on 0.0.0.0 by the origins' bridge" $n "http://203.0.113.1:$any_port/isolation-no"
+closed "direct to the allowed address" $n http://198.51.100.10/isolation-no
+closed "direct to a denied address" $n http://198.51.100.11/isolation-no
+closed "direct, TLS" $n -k https://198.51.100.10/isolation-no
+closed "direct, another port" $n http://198.51.100.10:8080/isolation-no
+closed "host service on 0.0.0.0 by the origins' bridge" $n "http://198.51.100.1:$any_port/isolation-no"
 for address in $(ip -4 -o addr show scope global | awk '{sub(/\/.*/, "", $4); print $4}'); do
     closed "host service on 0.0.0.0 by $address" $n "http://$address:$any_port/isolation-no"
 done
 closed "host service on the host's loopback" $n "http://127.0.0.1:$lo_port/isolation-no"
 closed "direct, IPv6" $n 'http://[2001:db8::1]/isolation-no'
-closed "raw TCP" bash -c 'exec 3<>/dev/tcp/203.0.113.10/9000 && timeout 3 head -c 1 <&3 | grep -q .'
+closed "raw TCP" bash -c 'exec 3<>/dev/tcp/198.51.100.10/9000 && timeout 3 head -c 1 <&3 | grep -q .'
 closed "the door's own address" bash -c 'exec 3<>/dev/tcp/198.18.0.1/1 && timeout 3 head -c 1 <&3 | grep -q .'
-closed "UDP" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; connect($s, sockaddr_in(9, inet_aton("203.0.113.10"))) or die $!; send($s, "x", 0) or die $!'
+closed "UDP" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; connect($s, sockaddr_in(9, inet_aton("198.51.100.10"))) or die $!; send($s, "x", 0) or die $!'
 closed "UDP multicast" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; send($s, "x", 0, sockaddr_in(5353, inet_aton("224.0.0.251"))) or die $!'
-closed "ICMP, raw" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_RAW, 1) or die $!; send($s, "\x08\0\xf7\xff\0\0\0\0", 0, sockaddr_in(0, inet_aton("203.0.113.10"))) or die $!'
-closed "ICMP, ping socket" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 1) or die $!; send($s, "\x08\0\xf7\xff\0\0\0\0", 0, sockaddr_in(0, inet_aton("203.0.113.10"))) or die $!'
+closed "ICMP, raw" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_RAW, 1) or die $!; send($s, "\x08\0\xf7\xff\0\0\0\0", 0, sockaddr_in(0, inet_aton("198.51.100.10"))) or die $!'
+closed "ICMP, ping socket" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 1) or die $!; send($s, "\x08\0\xf7\xff\0\0\0\0", 0, sockaddr_in(0, inet_aton("198.51.100.10"))) or die $!'
 closed "AF_PACKET" perl -e 'socket(my $s, 17, 3, 0) or die $!'
 closed "vsock" perl -e 'socket(my $s, 40, 1, 0) or die $!'
 closed "io_uring" perl -e 'syscall(425, 4, my $p = "\0" x 120) >= 0 or die $!'
@@ -77,8 +77,8 @@ closed "io_uring_enter" perl -e 'syscall(426, 0, 0, 0, 0, 0, 0) >= 0 or die $!'
 closed "netlink: a new link" perl -e 'syscall(272, 0x40000000) == 0 or die $!'
 closed "mount" mount -t tmpfs none /mnt
 closed "DNS for a name" getent ahostsv4 unknown.example.net
-closed "DNS by another resolver" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; send($s, "x" x 20, 0, sockaddr_in(53, inet_aton("203.0.113.10"))) or die $!'
-closed "a process that an exec left behind" sh -c 'nohup curl -sS -m 5 --noproxy "*" http://203.0.113.10/isolation-no'
+closed "DNS by another resolver" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; send($s, "x" x 20, 0, sockaddr_in(53, inet_aton("198.51.100.10"))) or die $!'
+closed "a process that an exec left behind" sh -c 'nohup curl -sS -m 5 --noproxy "*" http://198.51.100.10/isolation-no'
 closed "flush the rules" sh -c 'ip rule flush || nft flush ruleset'
 is "its own loopback is its own" "$(root perl -MIO::Socket::INET -e 'my $l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") or die; my $c = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $l->sockport) or die; print "ok"')" ok
 is "its services may listen on 0.0.0.0:3128" "$(root perl -MIO::Socket::INET -e 'IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0:3128") or die $!; print "ok"')" ok
@@ -105,6 +105,6 @@ is "no request arrived at the host's services" "$(cat "$work/ports.hit" 2>/dev/n
 log=$(sbx policy log "$name" --json)
 has "the log has the blocked host" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "denied.example.com:80"
 has "the log has the allowed host" "$(jq -r '.allowed_hosts[].host' <<<"$log")" "api.example.com:443"
-has "direct attempts are in the log" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "203.0.113.10:80"
+has "direct attempts are in the log" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "198.51.100.10:80"
 text=$(sbx policy log "$name")
 has "the log's two sections" "$text" "Blocked requests"

@@ -37,7 +37,7 @@ if [ "$runtime" = docker ]; then
     docker restart -t 1 "$container" >/dev/null
     gone "$helper" && pass "docker restart ends the helper" || fail "docker restart ends the helper"
     gone "$gate" && pass "docker restart ends the gate" || fail "docker restart ends the gate"
-    out=$(docker exec -u 0 "$container" curl -sS -m 3 http://203.0.113.10/ 2>&1) && fail "closed after docker restart: $out" ||
+    out=$(docker exec -u 0 "$container" curl -sS -m 3 http://198.51.100.10/ 2>&1) && fail "closed after docker restart: $out" ||
         pass "closed after docker restart"
     is "the next command opens it again" "$(code http://api.example.com/)" 200
 fi
