@@ -6,7 +6,7 @@
 
 static const struct sbx_pos *place_of(const struct sbx_checker *c, const void *field)
 {
-    const struct sbx_places *p = c->a->places;
+    const struct sbx_places *p = c->diags->len < SBX_DIAGS_MAX ? c->a->places : NULL;
 
     for (size_t i = 0; p && field && i < p->len; i++)
         if (p->v[i].field == field)

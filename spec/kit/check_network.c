@@ -1,4 +1,5 @@
 /* Host patterns, and whether the hosts that get credentials may be reached at all (S2, S9). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -17,21 +18,33 @@ void sbx_check_pattern(struct sbx_checker *c, const char *const *place, const ch
                          "never matches a request (%.200s)", value);
 }
 
-static bool covered(const struct sbx_checker *c, const struct sbx_pattern *host)
-{
-    for (size_t i = 0; i < c->a->allow.len; i++) {
-        struct sbx_pattern p;
+/* The allow rules, parsed once. */
+struct allowed {
+    struct sbx_pattern *v;
+    size_t len;
+};
 
-        if (!sbx_pattern_parse(c->a->allow.v[i], SBX_RULE_KIT, &p, NULL, NULL) &&
-            sbx_pattern_covers(&p, host))
+static bool parse_allowed(const struct sbx_checker *c, struct allowed *out)
+{
+    out->v = calloc(c->a->allow.len ? c->a->allow.len : 1, sizeof(*out->v));
+    out->len = 0;
+    for (size_t i = 0; out->v && i < c->a->allow.len; i++)
+        if (!sbx_pattern_parse(c->a->allow.v[i], SBX_RULE_KIT, &out->v[out->len], NULL, NULL))
+            out->len++;
+    return out->v != NULL;
+}
+
+static bool covered(const struct allowed *allowed, const struct sbx_pattern *host)
+{
+    for (size_t i = 0; i < allowed->len; i++)
+        if (sbx_pattern_covers(&allowed->v[i], host))
             return true;
-    }
     return false;
 }
 
 /* Requests go to port 443 unless the domain names another, so a rule for that port is enough. */
-static void check_domain(struct sbx_checker *c, const char *domain, const void *field,
-                         const char *key)
+static void check_domain(struct sbx_checker *c, const struct allowed *allowed, const char *domain,
+                         const void *field, const char *key)
 {
     bool old = c->a->schema_version && !strcmp(c->a->schema_version, "1");
     struct sbx_pattern host;
@@ -40,43 +53,58 @@ static void check_domain(struct sbx_checker *c, const char *domain, const void *
         return;
     if (host.port_lo == 0 && host.port_hi == 65535)
         host.port_lo = host.port_hi = 443;
-    if (covered(c, &host))
+    if (covered(allowed, &host))
         return;
     sbx_check_report(c, c->composed && !old ? SBX_ERROR : SBX_WARNING, "uncovered-domain", field,
                      key, "add it to permissions.network.allow",
                      "no allow rule covers this host (%.200s)", domain);
 }
 
-static void check_oauth_hosts(struct sbx_checker *c, const struct sbx_oauth *o)
+static void check_oauth_hosts(struct sbx_checker *c, const struct allowed *allowed,
+                              const struct sbx_oauth *o)
 {
     c->near = &o->at;
-    check_domain(c, o->token_host, &o->token_host, "oauth.tokenEndpoint.host");
+    check_domain(c, allowed, o->token_host, &o->token_host, "oauth.tokenEndpoint.host");
     for (size_t i = 0; i < o->resource_hosts.len; i++) {
         size_t mark = sbx_check_enter(c, ".oauth.resourceHosts[%zu]", i);
 
         c->near = o->resource_hosts.at ? &o->resource_hosts.at[i] : &o->at;
-        check_domain(c, o->resource_hosts.v[i], NULL, NULL);
+        check_domain(c, allowed, o->resource_hosts.v[i], NULL, NULL);
         sbx_check_leave(c, mark);
     }
 }
 
+static void check_credential(struct sbx_checker *c, const struct allowed *allowed,
+                             const struct sbx_credential *cred)
+{
+    for (size_t k = 0; k < cred->api_key.inject.len; k++) {
+        const struct sbx_inject *inject = &cred->api_key.inject.v[k];
+        size_t mark = sbx_check_enter(c, ".apiKey.inject[%zu]", k);
+
+        c->near = &inject->at;
+        check_domain(c, allowed, inject->domain, &inject->domain, "domain");
+        sbx_check_leave(c, mark);
+    }
+    if (cred->oauth.set)
+        check_oauth_hosts(c, allowed, &cred->oauth);
+}
+
 void sbx_check_coverage(struct sbx_checker *c)
 {
+    struct allowed allowed;
+
+    if (!c->a->credentials.len)
+        return;
+    if (!parse_allowed(c, &allowed)) {
+        sbx_check_report(c, SBX_ERROR, "no-memory", NULL, "credentials", NULL, "no memory");
+        return;
+    }
     for (size_t i = 0; i < c->a->credentials.len; i++) {
-        const struct sbx_credential *cred = &c->a->credentials.v[i];
         size_t mark = sbx_check_enter(c, "credentials[%zu]", i);
 
-        for (size_t k = 0; k < cred->api_key.inject.len; k++) {
-            const struct sbx_inject *inject = &cred->api_key.inject.v[k];
-            size_t inner = sbx_check_enter(c, ".apiKey.inject[%zu]", k);
-
-            c->near = &inject->at;
-            check_domain(c, inject->domain, &inject->domain, "domain");
-            sbx_check_leave(c, inner);
-        }
-        if (cred->oauth.set)
-            check_oauth_hosts(c, &cred->oauth);
+        check_credential(c, &allowed, &c->a->credentials.v[i]);
         sbx_check_leave(c, mark);
     }
     c->near = NULL;
+    free(allowed.v);
 }

@@ -154,6 +154,16 @@ static void dropped_item(struct sbx_decoder *d, const struct sbx_yaml_node *n)
                       "empty list item is dropped");
 }
 
+/* Rules compare the items of a list with each other, so its length has a bound. */
+static bool too_long(struct sbx_decoder *d, const struct sbx_yaml_node *n)
+{
+    if (n->len <= SBX_KIT_ITEMS_MAX)
+        return false;
+    sbx_decode_report(d, SBX_ERROR, "too-many", n->pos, NULL, "more than %d entries (%zu)",
+                      SBX_KIT_ITEMS_MAX, n->len);
+    return true;
+}
+
 void sbx_decode_strings(struct sbx_decoder *d, const struct sbx_field *f,
                         const struct sbx_yaml_node *n, struct sbx_strs *out)
 {
@@ -161,6 +171,8 @@ void sbx_decode_strings(struct sbx_decoder *d, const struct sbx_field *f,
         sbx_decode_type_error(d, n, wanted(f));
         return;
     }
+    if (too_long(d, n))
+        return;
     out->set = true;
     out->v = sbx_decode_alloc(d, n->len, sizeof(*out->v));
     out->at = sbx_decode_alloc(d, n->len, sizeof(*out->at));
@@ -205,6 +217,8 @@ static void decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
         sbx_decode_type_error(d, n, wanted(f));
         return;
     }
+    if (too_long(d, n))
+        return;
     out->set = true;
     out->v = sbx_decode_alloc(d, n->len, sizeof(*out->v));
     for (size_t i = 0; out->v && !n->broken && i < n->len; i++) {
@@ -233,6 +247,8 @@ static void decode_list(struct sbx_decoder *d, const struct sbx_field *f,
         sbx_decode_type_error(d, n, wanted(f));
         return;
     }
+    if (too_long(d, n))
+        return;
     v = sbx_decode_alloc(d, n->len, f->block->size);
     for (size_t i = 0; v && i < n->len; i++) {
         size_t mark = sbx_decode_enter_index(d, i);
@@ -256,6 +272,8 @@ static void decode_named(struct sbx_decoder *d, const struct sbx_field *f,
         sbx_decode_type_error(d, n, wanted(f));
         return;
     }
+    if (too_long(d, n))
+        return;
     v = sbx_decode_alloc(d, n->len, f->block->size);
     for (size_t i = 0; v && !n->broken && i < n->len; i++) {
         const struct sbx_yaml_entry *e = &n->entries[i];

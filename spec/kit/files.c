@@ -21,7 +21,7 @@ struct walk {
     struct sbx_artifact *a;
     struct sbx_diags *diags;
     struct sbx_err *err;
-    char *root; /* the kit's real path */
+    const char *path; /* of the kit, as the user wrote it */
     enum sbx_target target;
     struct sbx_static_file *v;
     size_t len, cap, seen;
@@ -36,7 +36,10 @@ static struct sbx_pos pos_of(struct walk *w, const char *path)
 static void report(struct walk *w, enum sbx_severity severity, const char *code, const char *path,
                    const char *hint, const char *text)
 {
-    sbx_diags_add(w->diags, severity, code, pos_of(w, path), "", hint, "%s", text);
+    const char *slash = w->path[strlen(w->path) - 1] == '/' ? "" : "/";
+    struct sbx_pos pos = { .file = sbx_arena_printf(w->a->arena, "%s%s%s", w->path, slash, path) };
+
+    sbx_diags_add(w->diags, severity, code, pos, "", hint, "%s", text);
 }
 
 static enum sbx_code no_memory(struct walk *w)
@@ -65,24 +68,30 @@ static char *path_of_fd(int fd)
     return strdup(path);
 }
 
-/* Open by O_PATH below the kit; -1 with errno, EXDEV for a path that leaves it. */
-static int open_below(struct walk *w, const char *path)
+int sbx_kit_open_below(int kit_fd, const char *path)
 {
     struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
-    int fd = (int)syscall(SYS_openat2, w->kit, path, &how, sizeof(how));
+    int fd = (int)syscall(SYS_openat2, kit_fd, path, &how, sizeof(how));
     SBX_AUTO_FREE char *real = NULL;
+    SBX_AUTO_FREE char *root = NULL;
 
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EXDEV))
         return fd;
     /* no openat2, or an absolute link: judge the place where it ends */
-    fd = openat(w->kit, path, O_PATH | O_CLOEXEC);
+    root = path_of_fd(kit_fd);
+    fd = openat(kit_fd, path, O_PATH | O_CLOEXEC);
     real = fd >= 0 ? path_of_fd(fd) : NULL;
-    if (fd >= 0 && (!real || !is_below(real, w->root))) {
+    if (fd >= 0 && (!real || !root || !is_below(real, root))) {
         close(fd);
         errno = EXDEV;
         return -1;
     }
     return fd;
+}
+
+static int open_below(const struct walk *w, const char *path)
+{
+    return sbx_kit_open_below(w->kit, path);
 }
 
 static void report_unopened(struct walk *w, const char *path, int number)
@@ -118,7 +127,7 @@ static enum sbx_code add_regular(struct walk *w, int fd, const char *path, const
     char link[40];
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    if (!real || faccessat(AT_FDCWD, link, R_OK, 0)) {
+    if (!real || faccessat(AT_FDCWD, link, R_OK, AT_EACCESS)) {
         report_unopened(w, path, real ? errno : EIO);
         return SBX_OK;
     }
@@ -320,18 +329,14 @@ static enum sbx_code keep(struct walk *w)
 enum sbx_code sbx_kit_walk_files(int kit_fd, const char *kit_path, struct sbx_artifact *a,
                                  struct sbx_diags *diags, struct sbx_err *err)
 {
-    struct walk w = { .kit = kit_fd, .a = a, .diags = diags, .err = err };
+    struct walk w = { .kit = kit_fd, .path = kit_path, .a = a, .diags = diags, .err = err };
     size_t before = diags->errors;
     enum sbx_code rc;
 
-    w.root = path_of_fd(kit_fd);
-    if (!w.root)
-        return sbx_err_set(err, SBX_IO, "%s: its real path is unknown (is /proc mounted?)", kit_path);
     rc = walk_all(&w);
     if (!rc)
         rc = keep(&w);
     free(w.v);
-    free(w.root);
     if (!rc && diags->errors > before)
         rc = SBX_SCHEMA;
     return rc;

@@ -260,8 +260,13 @@ static enum sbx_code read_spec(int dir, const struct request *q, struct sbx_buf 
     const char *slash = q->path[strlen(q->path) - 1] == '/' ? "" : "/";
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
-        enum sbx_code rc = sbx_file_read(dir, names[i], text, q->err);
+        SBX_AUTO_FD int fd = sbx_kit_open_below(dir, names[i]);
+        enum sbx_code rc;
 
+        if (fd < 0 && errno == EXDEV)
+            return sbx_err_set(q->err, SBX_IO, "kit %s: %s is a link that leads out of the kit",
+                               q->path, names[i]);
+        rc = sbx_file_read(dir, names[i], text, q->err);
         if (rc == SBX_NOT_FOUND)
             continue;
         if (rc)

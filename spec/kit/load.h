@@ -7,6 +7,8 @@
 /* One spec text: decode and validate. */
 enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, struct sbx_diags *diags,
                              struct sbx_artifact **ret, struct sbx_err *err);
+/* Open a path below a directory by O_PATH; -1 with errno, EXDEV if it leads out of it. */
+int sbx_kit_open_below(int kit_fd, const char *path);
 /*
  * Walk files/ below an open kit directory. Findings (escapes, devices, unreadable files) go to
  * `diags`; SBX_OK, SBX_SCHEMA (findings were added), SBX_IO, SBX_LIMIT or SBX_NO_MEMORY.

@@ -20,6 +20,7 @@
 #include "sbx/diag.h"
 
 #define SBX_SPEC_MAX 1048576     /* bytes of a spec file; the largest real one is 12 KiB */
+#define SBX_KIT_ITEMS_MAX 10000  /* entries of one list or mapping of a spec; the longest real list has 37 */
 #define SBX_KIT_FILES_MAX 20000  /* entries below files/ */
 #define SBX_KIT_FILE_MAX 268435456 /* bytes of one file below files/; it is held in memory once */
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include "sbx/file.h"
@@ -149,7 +150,7 @@ static void want_refused(struct place *p, const char *code, const char *file, co
     assert_null(p->a);
     assert_int_equal(p->diags.errors, 1);
     assert_string_equal(p->diags.v[0].code, code);
-    assert_string_equal(p->diags.v[0].pos.file, file);
+    assert_string_equal(p->diags.v[0].pos.file, path_in(p, file));
     if (!strstr(p->diags.v[0].message, part))
         fail_msg("%s", p->diags.v[0].message);
 }
@@ -181,6 +182,42 @@ static void a_linked_target_may_not_leave_either(void **state)
     assert_int_equal(rmdir(path_in(p, "files")), 0);
     link_to(p, "/etc", "files");
     want_refused(p, "bad-file", "files", "leads out of the kit");
+}
+
+static void a_linked_spec_may_not_leave(void **state)
+{
+    struct place *p = *state;
+
+    put(p, "real/spec.yaml", SPEC, 0644);
+    link_to(p, "real/spec.yaml", "spec.yaml");
+    assert_int_equal(load(p), SBX_OK);
+    assert_int_equal(unlink(path_in(p, "spec.yaml")), 0);
+    link_to(p, "/etc/hostname", "spec.yaml");
+    assert_int_equal(load(p), SBX_IO);
+    assert_non_null(strstr(p->err.text, "leads out of the kit"));
+}
+
+/* Root reads everything, so the load runs as nobody. */
+static void unreadable_files_are_named(void **state)
+{
+    struct place *p = *state;
+    int status;
+    pid_t child;
+
+    put(p, "spec.yaml", SPEC, 0644);
+    put(p, "files/home/secret", "x", 0);
+    assert_int_equal(chmod(p->dir, 0755), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (!child) {
+        if (!geteuid() && (setgid(65534) || setuid(65534)))
+            _exit(3);
+        if (load(p) != SBX_SCHEMA || strcmp(p->diags.v[0].code, "unreadable-file"))
+            _exit(1);
+        _exit(strstr(p->diags.v[0].message, "Permission denied") ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void links_to_nothing_and_circles_are_refused(void **state)
@@ -226,7 +263,7 @@ static void other_directories_are_ignored_with_a_warning(void **state)
     assert_int_equal(p->a->files.len, 0);
     assert_int_equal(p->diags.len, 1);
     assert_string_equal(p->diags.v[0].code, "ignored-directory");
-    assert_string_equal(p->diags.v[0].pos.file, "files/etc");
+    assert_string_equal(p->diags.v[0].pos.file, path_in(p, "files/etc"));
 }
 
 static void names_must_be_utf_8(void **state)
@@ -423,6 +460,8 @@ int main(void)
         TEST(links_inside_the_kit_are_followed),
         TEST(links_out_of_the_kit_are_refused),
         TEST(a_linked_target_may_not_leave_either),
+        TEST(a_linked_spec_may_not_leave),
+        TEST(unreadable_files_are_named),
         TEST(links_to_nothing_and_circles_are_refused),
         TEST(only_files_and_directories_belong_into_a_kit),
         TEST(other_directories_are_ignored_with_a_warning),
