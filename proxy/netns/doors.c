@@ -6,7 +6,7 @@
 
 #include "place.h"
 
-#define BACKLOG 4096 /* connections not yet accepted; the kernel's own default limit (somaxconn) */
+#define BACKLOG 4096 /* connections not yet accepted; the kernel's own default limit, somaxconn */
 
 #ifndef IPV6_TRANSPARENT
 #define IPV6_TRANSPARENT 75

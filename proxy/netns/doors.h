@@ -36,7 +36,7 @@ void sbx_doors_refuse(const struct sbx_doors *doors);
 /** No gate, and udp4 is readable: answer one question with SERVFAIL, so that no resolver waits. */
 void sbx_doors_refuse_dns(const struct sbx_doors *doors);
 
-/** Turn a question into that answer, in place. @return its length; 0: not a question, say nothing */
+/** Turn a question into that answer, in place. @return its length; 0: not a question */
 size_t sbx_dns_fail(unsigned char *message, size_t len);
 
 #endif

@@ -53,8 +53,8 @@ enum sbx_code sbx_ns_differs(const struct sbx_ns *before, const struct sbx_ns *n
                        now->inode, now->cookie);
 }
 
-/* A tunnel that some kernels put into every new namespace. While it is down and its other end lies in
- * the same namespace it leads nowhere. */
+/* A tunnel that some kernels put into every new namespace. While it is down and its other end lies
+ * in the same namespace it leads nowhere. */
 static bool harmless_tunnel(const struct nlmsghdr *h, const char *name)
 {
     static const char *const names[] = { "tunl0",   "sit0",    "ip6tnl0", "gre0",    "gretap0",

@@ -1,6 +1,6 @@
 /*
- * sbx-netns: enters or makes a sandbox's network namespace, closes it, makes the doors, gives up its
- * privileges and hands the doors to the gate. docs/gate-config.md section 3, network.md 1 to 4.
+ * sbx-netns: enters or makes a sandbox's network namespace, closes it, makes the doors, gives up
+ * its privileges and hands the doors to the gate. docs/gate-config.md section 3, network.md 1 to 4.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -160,7 +160,7 @@ static enum sbx_code arrive(const struct options *o, struct sbx_ns *ret, bool *r
     return rc ? rc : sbx_ns_closed(ret_again, err);
 }
 
-/* The rules go first: from the first packet that finds a route, nothing inside can be its target. */
+/* The rules go first: no packet that finds a route shall find a program inside. */
 static enum sbx_code shape(bool again, struct sbx_doors *doors, struct sbx_err *err)
 {
     bool ipv6 = sbx_normal_ipv6();

@@ -28,7 +28,7 @@ struct sbx_nl {
 };
 
 void sbx_nl_init(struct sbx_nl *nl);
-/** Begin a message; `head` is its family header (ifinfomsg, nfgenmsg ...). NLM_F_REQUEST is added. */
+/** Begin a message; `head` is its family header (ifinfomsg ...). NLM_F_REQUEST is added. */
 void sbx_nl_begin(struct sbx_nl *nl, const char *what, uint16_t type, uint16_t flags,
                   const void *head, size_t head_len);
 void sbx_nl_end(struct sbx_nl *nl);

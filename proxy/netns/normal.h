@@ -1,6 +1,7 @@
 /**
  * @file
- * The normal form of a sandbox's namespace (network.md 3): what every sandbox sees, whatever made it.
+ * The normal form of a sandbox's namespace (network.md 3): what every sandbox sees, whatever made
+ * it.
  */
 #ifndef SBX_NETNS_NORMAL_H
 #define SBX_NETNS_NORMAL_H
@@ -13,8 +14,8 @@
 bool sbx_normal_ipv6(void);
 
 /**
- * Write the sysctls; where /proc/sys cannot be written (a holder container) the values must be right
- * already, and the error names the one that is not.
+ * Write the sysctls; where /proc/sys cannot be written (a holder container) the values must be
+ * right already, and the error names the one that is not.
  */
 SBX_MUST_USE enum sbx_code sbx_normal_sysctls(bool ipv6, struct sbx_err *err);
 

@@ -100,9 +100,10 @@ static void dns_rules(struct sbx_nl *nl)
 }
 
 /*
- * fib asks the policy rules too, with TCP as protocol: table 100 would make every address local. The
- * mark keeps it out; it is gone before the packet is routed. A packet that came over lo was sent from
- * here, and fib answers "lo" for it whatever its destination: so only the others may be forwardable.
+ * fib asks the policy rules too, with TCP as protocol: table 100 would make every address local.
+ * The mark keeps it out; it is gone before the packet is routed. A packet that came over lo was
+ * sent from here, and fib answers "lo" for it whatever its destination: so only the others may be
+ * forwardable.
  */
 static void own_rules(struct sbx_nl *nl)
 {

@@ -1,7 +1,7 @@
 /**
  * @file
- * The helper's protocol: docs/gate-config.md section 3. One request a message, one answer a message,
- * text; descriptors by SCM_RIGHTS.
+ * The helper's protocol: docs/gate-config.md section 3. One request a message, one answer a
+ * message, text; descriptors by SCM_RIGHTS.
  */
 #ifndef SBX_NETNS_SERVE_H
 #define SBX_NETNS_SERVE_H

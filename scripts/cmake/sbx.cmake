@@ -28,7 +28,7 @@ endforeach()
 # For the static programs that run where nothing else may be: the same flags, never a sanitizer.
 add_library(sbx_plain_flags INTERFACE)
 target_compile_options(sbx_plain_flags INTERFACE -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes
-  -Wvla -Wformat=2 -Wno-format-truncation -fstack-protector-strong -fno-common
+  -Wvla -Wformat=2 $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation> -fstack-protector-strong -fno-common
   $<$<BOOL:${SBX_WERROR}>:-Werror>)
 target_compile_definitions(sbx_plain_flags INTERFACE _GNU_SOURCE
   $<$<BOOL:${SBX_FAULTS}>:SBX_FAULTS=1>

@@ -19,8 +19,8 @@ struct sbx_input {
 SBX_MUST_USE enum sbx_code sbx_input_line(struct sbx_input *in, char *out, size_t size,
                                           struct sbx_err *err);
 /**
- * The next `len` bytes to `to` (a descriptor; -1: nowhere). All are consumed even where writing fails.
- * SBX_SYNTAX: the input ends before.
+ * The next `len` bytes to `to` (a descriptor; -1: nowhere). All are consumed even where writing
+ * fails. SBX_SYNTAX: the input ends before.
  */
 SBX_MUST_USE enum sbx_code sbx_input_copy(struct sbx_input *in, uint64_t len, int to,
                                           struct sbx_err *err);

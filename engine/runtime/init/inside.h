@@ -1,8 +1,8 @@
 /**
  * @file
- * Files by their path inside the sandbox, whose contents are not ours: every path is looked up beneath
- * `root` (openat2 RESOLVE_IN_ROOT), a last symlink is replaced and never followed, and new content
- * appears whole or not at all. Works on any file system, tmpfs too.
+ * Files by their path inside the sandbox, whose contents are not ours: every path is looked up
+ * beneath `root` (openat2 RESOLVE_IN_ROOT), a last symlink is replaced and never followed, and new
+ * content appears whole or not at all. Works on any file system, tmpfs too.
  */
 #ifndef SBX_INIT_INSIDE_H
 #define SBX_INIT_INSIDE_H
@@ -33,7 +33,8 @@ static inline void sbx_spot_release(struct sbx_spot *s) { sbx_auto_fd_(&s->dir);
 SBX_DEFINE_AUTO(sbx_spot, sbx_spot_release);
 
 /**
- * Find where `path` goes. Missing parents are made, 0755, owned by `parents`; NULL: SBX_NOT_FOUND then.
+ * Find where `path` goes. Missing parents are made, 0755, owned by `parents`; NULL: SBX_NOT_FOUND
+ * then.
  * @param root an open directory that stands for /
  * @param path absolute, without "..", at most PATH_MAX - 1 bytes
  */

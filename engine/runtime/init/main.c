@@ -1,6 +1,6 @@
 /*
- * sbx-init: PID 1 of every sandbox, and the small commands that the engine runs inside through exec.
- * docs/gate-config.md section 5. Static: it needs nothing of the image.
+ * sbx-init: PID 1 of every sandbox, and the small commands that the engine runs inside through
+ * exec. docs/gate-config.md section 5. Static: it needs nothing of the image.
  */
 #include <fcntl.h>
 #include <stdio.h>

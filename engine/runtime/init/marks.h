@@ -15,8 +15,9 @@ uint64_t sbx_netns_cookie(void);
 void sbx_boot_id(char out[64]);
 
 /**
- * The gate is up for this namespace (gate-COOKIE, whose text is empty or this boot's id: cookies begin
- * anew at each boot), and the steps of the newest start are done (done-COOKIE-N of start's COOKIE N).
+ * The gate is up for this namespace (gate-COOKIE, whose text is empty or this boot's id: cookies
+ * begin anew at each boot), and the steps of the newest start are done (done-COOKIE-N of start's
+ * COOKIE N).
  * @param dir the directory of the marks, open
  */
 bool sbx_marks_ready(int dir, uint64_t cookie, const char *boot_id);

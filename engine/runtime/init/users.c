@@ -171,7 +171,7 @@ static bool good_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
 }
 
-/* Add a line to a database, keeping its owner and mode; `only_existing` leaves a missing one alone. */
+/* Add a line to a database, keeping owner and mode; `only_existing` leaves a missing one alone. */
 static enum sbx_code append(int root, const char *path, const char *line, bool only_existing,
                             mode_t mode, struct sbx_err *err)
 {

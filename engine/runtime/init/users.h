@@ -1,7 +1,8 @@
 /**
  * @file
- * Users of the sandbox from its own /etc/passwd and /etc/group, read by ourselves: the static program
- * has no name service, and these files may hold anything. Lines that are not of their form are skipped.
+ * Users of the sandbox from its own /etc/passwd and /etc/group, read by ourselves: the static
+ * program has no name service, and these files may hold anything. Lines that are not of their form
+ * are skipped.
  */
 #ifndef SBX_INIT_USERS_H
 #define SBX_INIT_USERS_H
@@ -35,7 +36,8 @@ SBX_MUST_USE enum sbx_code sbx_user_find(int root, const char *text, struct sbx_
 SBX_MUST_USE enum sbx_code sbx_user_by_uid(int root, uid_t uid, struct sbx_user *ret,
                                            struct sbx_err *err);
 
-/** Make a user with its group and home where the uid has none; an existing one is kept, its home made. */
+/** Make a user with its group and home where the uid has none; an existing one is kept, its home
+ * made. */
 SBX_MUST_USE enum sbx_code sbx_user_make(int root, const char *name, struct sbx_owner owner,
                                          const char *home, enum sbx_done *ret, struct sbx_err *err);
 

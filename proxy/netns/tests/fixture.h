@@ -51,7 +51,8 @@ const char *ended_text(struct fixture *f);
 
 /** A new connection to the helper. */
 int dial(struct fixture *f);
-/** One request with an optional descriptor; the answer's text, and its descriptors in fds (may be NULL). */
+/** One request with an optional descriptor; the answer's text, and its descriptors in fds (may be
+ * NULL). */
 const char *ask(int conn, const char *request, int pass, int fds[3]);
 /** Connect as the gate and take the doors; end as one. */
 void gate_begin(struct fixture *f);
@@ -61,7 +62,8 @@ void gate_end(struct fixture *f);
 int inside(struct fixture *f, int (*run)(const void *arg), const void *arg);
 /** The same, left running; it has begun in earnest when it wrote a byte to its stdout. */
 pid_t inside_running(struct fixture *f, int (*run)(const void *arg), const void *arg);
-/** A child that does nothing, in a new network namespace of its own or in ours; prepare may be NULL. */
+/** A child that does nothing, in a new network namespace of its own or in ours; prepare may be
+ * NULL. */
 pid_t child_in(struct fixture *f, bool new_namespace, int (*prepare)(void));
 /** End one of them and wait. */
 void end_child(struct fixture *f, pid_t pid);

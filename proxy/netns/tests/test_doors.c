@@ -310,8 +310,8 @@ static void nothing_inside_takes_a_doors_port(void **state)
     }
 }
 
-/* Serve where a door is for others, then see that the door is still the gate's, not ours. As servers
- * do, with SO_REUSEADDR: connections through the door have its port in their local address. */
+/* Serve where a door is for others, then see that the door is still the gate's, not ours. As
+ * servers do, with SO_REUSEADDR: connections through the door have its port as their local one. */
 static int serve_at(const void *arg)
 {
     const struct target *t = arg;
