@@ -26,6 +26,20 @@ struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_st
                                      bool borrow);
 void *sbx_copy_array(struct sbx_composer *c, size_t n, size_t size); /* NULL with no_memory, or n 0 */
 
+/* An element of a list that is united by a key, in the order of the kits. */
+struct sbx_keyed {
+    const char *key;
+    const void *element;
+    size_t kit, index; /* where it stands */
+    size_t order, first, last; /* its number, and those of the first and last with this key */
+};
+/*
+ * All kits' elements of one list, grouped by key in n log n, since a kit may bring 100,000. `list` gives
+ * a kit's i-th element and its key, NULL past the end. NULL: no memory (set), or *ret_n is 0.
+ */
+typedef const void *sbx_list_fn(const struct sbx_artifact *a, size_t i, const char **ret_key);
+struct sbx_keyed *sbx_compose_group(struct sbx_composer *c, sbx_list_fn *list, size_t *ret_n);
+
 /* The manifest and what only the sandbox kit has (compose_base.c). */
 void sbx_compose_base(struct sbx_composer *c, const struct sbx_artifact *base);
 /* Sections that all kits have (compose_merge.c). */

@@ -113,41 +113,29 @@ static void compare(struct sbx_composer *c, size_t kit, size_t i, size_t first_k
                          other);
 }
 
-/* Where the service stands first, in this kit or an earlier one; false: here. */
-static bool find_first(const struct sbx_composer *c, size_t kit, size_t i, size_t *ret_kit,
-                       size_t *ret_i)
+static const void *credential_at(const struct sbx_artifact *a, size_t i, const char **ret_key)
 {
-    const char *service = c->kits[kit]->credentials.v[i].service;
-
-    for (size_t k = 0; service && k <= kit; k++)
-        for (size_t j = 0; j < c->kits[k]->credentials.len && (k < kit || j < i); j++) {
-            const char *other = c->kits[k]->credentials.v[j].service;
-
-            if (!other || strcmp(other, service))
-                continue;
-            *ret_kit = k;
-            *ret_i = j;
-            return true;
-        }
-    return false;
+    if (i >= a->credentials.len)
+        return NULL;
+    *ret_key = a->credentials.v[i].service;
+    return &a->credentials.v[i];
 }
 
 void sbx_compose_credentials(struct sbx_composer *c)
 {
     struct sbx_artifact *out = c->out;
-    size_t total = 0, k_first, i_first;
+    size_t n;
+    SBX_AUTO_FREE struct sbx_keyed *all = sbx_compose_group(c, credential_at, &n);
 
-    for (size_t k = 0; k < c->n; k++) {
-        total += c->kits[k]->credentials.len;
-        out->credentials.set = out->credentials.set || c->kits[k]->credentials.set;
-    }
-    out->credentials.v = sbx_copy_array(c, total, sizeof(*out->credentials.v));
     for (size_t k = 0; k < c->n; k++)
-        for (size_t i = 0; i < c->kits[k]->credentials.len && !c->no_memory; i++) {
-            if (find_first(c, k, i, &k_first, &i_first))
-                compare(c, k, i, k_first, i_first);
-            else
-                out->credentials.v[out->credentials.len++] =
-                    sbx_copy_credential(c, &c->kits[k]->credentials.v[i]);
-        }
+        out->credentials.set = out->credentials.set || c->kits[k]->credentials.set;
+    out->credentials.v = sbx_copy_array(c, n, sizeof(*out->credentials.v));
+    for (size_t i = 0; i < n && out->credentials.v && !c->no_memory; i++) {
+        const struct sbx_keyed *first = &all[all[i].first];
+
+        if (first == &all[i])
+            out->credentials.v[out->credentials.len++] = sbx_copy_credential(c, all[i].element);
+        else
+            compare(c, all[i].kit, all[i].index, first->kit, first->index);
+    }
 }

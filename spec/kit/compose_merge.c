@@ -121,54 +121,56 @@ static void merge_setup_files(struct sbx_composer *c)
     c->out->setup_files.set = true;
 }
 
-static void set_variable(struct sbx_composer *c, const struct sbx_pair *from)
+static const void *variable_at(const struct sbx_artifact *a, size_t i, const char **ret_key)
 {
-    struct sbx_pairs *to = &c->out->variables;
-    struct sbx_pair pair = { sbx_copy_text(c, from->name), sbx_copy_text(c, from->value),
-                             sbx_copy_origin(c, from->at) };
-    size_t i = 0;
-
-    while (i < to->len && strcmp(to->v[i].name, from->name))
-        i++;
-    to->v[i] = pair;
-    to->len += i == to->len;
+    if (i >= a->variables.len)
+        return NULL;
+    *ret_key = a->variables.v[i].name;
+    return &a->variables.v[i];
 }
 
-/* The last kit that sets a variable wins, and is its origin. */
+/* The last kit that sets a variable wins, and is its origin; the place in the list is the first's. */
 static void merge_variables(struct sbx_composer *c)
 {
+    struct sbx_pairs *to = &c->out->variables;
+    size_t n;
+    SBX_AUTO_FREE struct sbx_keyed *all = sbx_compose_group(c, variable_at, &n);
+
     for (size_t k = 0; k < c->n; k++) {
         c->out->environment_set = c->out->environment_set || c->kits[k]->environment_set;
-        c->out->variables.set = c->out->variables.set || c->kits[k]->variables.set;
+        to->set = to->set || c->kits[k]->variables.set;
     }
-    if (!ROOM(c, variables))
-        return;
-    for (size_t k = 0; k < c->n && !c->no_memory; k++)
-        for (size_t i = 0; i < c->kits[k]->variables.len; i++)
-            set_variable(c, &c->kits[k]->variables.v[i]);
+    to->v = sbx_copy_array(c, n, sizeof(*to->v));
+    for (size_t i = 0; i < n && to->v; i++) {
+        const struct sbx_pair *from = all[all[i].last].element;
+
+        if (all[i].first == i)
+            to->v[to->len++] = (struct sbx_pair){ sbx_copy_text(c, from->name),
+                                                  sbx_copy_text(c, from->value),
+                                                  sbx_copy_origin(c, from->at) };
+    }
 }
 
-static bool same_path(const char *a, const char *b)
+static const void *volume_at(const struct sbx_artifact *a, size_t i, const char **ret_key)
 {
-    return a && b && !strcmp(a, b);
+    if (i >= a->volumes.len)
+        return NULL;
+    *ret_key = a->volumes.v[i].path;
+    return &a->volumes.v[i];
 }
 
 /* The last kit that names a path wins (S21). */
 static void merge_volumes(struct sbx_composer *c)
 {
-    if (!ROOM(c, volumes))
-        return;
-    for (size_t k = 0; k < c->n && !c->no_memory; k++)
-        for (size_t v = 0; v < c->kits[k]->volumes.len; v++) {
-            const struct sbx_volume *from = &c->kits[k]->volumes.v[v];
-            size_t i = 0;
+    size_t n;
+    SBX_AUTO_FREE struct sbx_keyed *all = sbx_compose_group(c, volume_at, &n);
 
-            while (i < c->out->volumes.len && !same_path(c->out->volumes.v[i].path, from->path))
-                i++;
-            c->out->volumes.v[i] = sbx_copy_volume(c, from);
-            c->out->volumes.len += i == c->out->volumes.len;
-        }
-    c->out->volumes.set = true;
+    c->out->volumes.v = sbx_copy_array(c, n, sizeof(*c->out->volumes.v));
+    c->out->volumes.set = n > 0;
+    for (size_t i = 0; i < n && c->out->volumes.v; i++)
+        if (all[i].first == i)
+            c->out->volumes.v[c->out->volumes.len++] =
+                sbx_copy_volume(c, all[all[i].last].element);
 }
 
 void sbx_compose_sections(struct sbx_composer *c)

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sched.h>
@@ -140,6 +142,36 @@ static void a_failed_write_leaves_the_old_state(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
+/* In a child: files may have 10 bytes, as on a disk that is full. */
+static int write_too_much(void)
+{
+    struct rlimit limit = { 10, 10 };
+    struct sbx_err err = SBX_ERR_INIT;
+
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &limit))
+        return 77;
+    return sbx_file_write(AT_FDCWD, "f", "more than ten bytes", 19, 0644, &err) != SBX_IO;
+}
+
+static void a_full_disk_leaves_the_old_file(void **state)
+{
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(100);
+    int status = 0;
+    pid_t pid;
+
+    (void)state;
+    put("f", "old");
+    pid = fork();
+    if (!pid)
+        _exit(write_too_much());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(sbx_file_read(AT_FDCWD, "f", &out, NULL), SBX_OK);
+    assert_string_equal(out.ptr, "old");
+    assert_int_equal(count_entries(), 1);
+}
+
 static void directories_are_made_with_all_their_parents(void **state)
 {
     struct sbx_err err = SBX_ERR_INIT;
@@ -255,6 +287,7 @@ int main(void)
         FILE_TEST(fifos_devices_and_directories_are_refused_at_once),
         FILE_TEST(a_write_replaces_the_file_and_leaves_nothing),
         FILE_TEST(a_failed_write_leaves_the_old_state),
+        FILE_TEST(a_full_disk_leaves_the_old_file),
         FILE_TEST(directories_are_made_with_all_their_parents),
         FILE_TEST(removal_takes_the_tree_and_not_what_it_points_to),
         FILE_TEST(removal_wants_a_name),

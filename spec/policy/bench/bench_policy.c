@@ -26,14 +26,13 @@ static struct sbx_policy *build(size_t n)
     if (!rules)
         exit(1);
     for (size_t i = 0; i < n; i++) {
-        static const char *const forms[] = { "h%zu.example.com:443", "*.d%zu.example.com",
-                                             "**.z%zu.example.com" };
+        static const char *const forms[] = { "h", "*.d", "**.z" };
         char text[64];
 
         if (i % 10 == 9)
             snprintf(text, sizeof(text), "10.%zu.%zu.0/24", i / 256 % 256, i % 256);
         else
-            snprintf(text, sizeof(text), forms[i % 3], i);
+            snprintf(text, sizeof(text), "%s%zu.example.com%s", forms[i % 3], i, i % 3 ? "" : ":443");
         if (sbx_rule_init(&rules[i], i % 7 ? SBX_ALLOW : SBX_DENY, SBX_RULE_USER, text, "", "",
                           NULL))
             exit(1);
