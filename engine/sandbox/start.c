@@ -49,8 +49,8 @@ static enum sbx_code start_stopped(struct sbx_box *box, unsigned when, struct sb
     enum sbx_code rc = SBX_OK;
 
     stage = sbx_stage_begin(box->e, "container", "Start the container");
-    sbx_marks_clear(box);
-    if (!(when & SBX_AT_CREATE)) { /* create has done these */
+    if (!(when & SBX_AT_CREATE)) { /* create has done these, and the gate's mark is there */
+        sbx_marks_clear(box);
         sbx_net_end(box);
         rc = sbx_workspaces_check(box, err);
         if (!rc)
