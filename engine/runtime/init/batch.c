@@ -123,15 +123,13 @@ static enum sbx_code run(int root, const struct record *r, struct sbx_input *in,
     return sbx_err_set(err, SBX_USAGE, "unknown verb %s", r->verb);
 }
 
-static void answer(int out, const struct record *r, enum sbx_code rc, enum sbx_done done,
-                   const struct sbx_err *err)
+/* Whoever wrote the records knows which path this one had. */
+static void answer(int out, enum sbx_code rc, enum sbx_done done, const struct sbx_err *err)
 {
-    if (!rc)
-        dprintf(out, "%s\n", done == SBX_DONE_KEPT ? "kept" : "ok");
-    else if (r->path)
-        dprintf(out, "error %s %s: %s\n", r->verb, r->path, err->text);
-    else
+    if (rc)
         dprintf(out, "error %s\n", err->text);
+    else
+        dprintf(out, "%s\n", done == SBX_DONE_KEPT ? "kept" : "ok");
 }
 
 int sbx_init_batch(int root, int in_fd, int out)
@@ -152,11 +150,11 @@ int sbx_init_batch(int root, int in_fd, int out)
         if (!rc)
             rc = parse(line, &r, &err);
         if (rc) { /* where the next header begins is not known */
-            answer(out, &r, rc, done, &err);
+            answer(out, rc, done, &err);
             return 1;
         }
         rc = run(root, &r, &in, &done, &err);
-        answer(out, &r, rc, done, &err);
+        answer(out, rc, done, &err);
         if (rc)
             status = 1;
     }

@@ -14,7 +14,9 @@
 
 #define SBX_LIST_BYTES 1048576 /* bytes of the list; a kit's spec has at most as many */
 #define SBX_DB_BYTES 4194304   /* bytes of /etc/passwd or /etc/group; 50,000 users */
-#define SBX_LAST_LINE 512      /* bytes of a command's last line of output that are kept */
+#define SBX_STATUS_BYTES                                                                           \
+    786432                /* bytes of the status file; its tmpfs has 1 MiB, and the end must fit */
+#define SBX_LAST_LINE 512 /* bytes of a command's last line of output that are kept */
 
 #define SBX_RECHECK_MS 250 /* a look without being told: some shared file systems tell nothing */
 #define SBX_POLL_MS 20     /* the same where inotify cannot be had at all */

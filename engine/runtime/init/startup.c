@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,18 +14,19 @@
 #include "spawn.h"
 
 /* One line of the status file in one write, so that a reader sees whole lines. */
-static void note(const struct sbx_startup *s, const char *kit, const char *index, const char *exit,
+static void note(struct sbx_startup *s, const char *kit, const char *index, const char *exit,
                  const char *last)
 {
     char line[1024 + SBX_LAST_LINE];
     int n = snprintf(line, sizeof(line), "%.255s\t%.63s\t%s\t%.511s\n", kit, index, exit, last);
 
-    if (s->status >= 0 && write(s->status, line, (size_t)n) < 0)
+    s->status_bytes += (size_t)n;
+    if (s->status_bytes <= SBX_STATUS_BYTES && s->status >= 0 &&
+        write(s->status, line, (size_t)n) < 0)
         fprintf(stderr, "sbx-init: status file: %s\n", strerror(errno));
 }
 
-static void note_failure(const struct sbx_startup *s, const char *kit, const char *index,
-                         const char *why)
+static void note_failure(struct sbx_startup *s, const char *kit, const char *index, const char *why)
 {
     fprintf(stderr, "sbx-init: startup %s %s: %s\n", kit, index, why);
     note(s, kit, index, "126", why);
@@ -38,6 +40,7 @@ static int open_status(int root, struct sbx_err *err)
 
     if (sbx_inside_find(root, SBX_STATUS_FILE, &owner, &spot, err))
         return -1;
+    fchmodat(spot.dir, ".", 0755, 0); /* a tmpfs is 1777 by default: only we write here */
     unlinkat(spot.dir, spot.name, 0);
     fd = openat(spot.dir, spot.name,
                 O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -90,6 +93,19 @@ static void begin_command(struct sbx_startup *s, const struct sbx_command *c)
     sbx_auto_fd_(&log);
 }
 
+static void end(struct sbx_startup *s)
+{
+    if (s->status_bytes > SBX_STATUS_BYTES) {
+        s->status_bytes = 0; /* for this one line there is room */
+        note_failure(s, "list", "0", "the results of some commands did not fit");
+    }
+    if (s->status >= 0 && write(s->status, "end\n", 4) != 4)
+        fprintf(stderr, "sbx-init: status file: %s\n", strerror(errno));
+    sbx_auto_fd_(&s->status);
+    s->status = -1;
+    sbx_buf_release(&s->text);
+}
+
 bool sbx_startup_step(struct sbx_startup *s)
 {
     while (!s->pid && *s->at) {
@@ -111,11 +127,7 @@ bool sbx_startup_step(struct sbx_startup *s)
     }
     if (s->pid)
         return false;
-    if (s->status >= 0 && write(s->status, "end\n", 4) != 4)
-        fprintf(stderr, "sbx-init: status file: %s\n", strerror(errno));
-    sbx_auto_fd_(&s->status);
-    s->status = -1;
-    sbx_buf_release(&s->text);
+    end(s);
     return true;
 }
 

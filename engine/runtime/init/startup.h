@@ -14,6 +14,7 @@
 struct sbx_startup {
     int root;
     int status;          /* descriptor of the status file; -1: it could not be made */
+    size_t status_bytes; /* written to it, or wanted to be */
     struct sbx_buf text; /* the list */
     char *at;            /* the next line; NULL: the list has not begun */
     unsigned line;

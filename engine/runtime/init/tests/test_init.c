@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -307,7 +309,7 @@ static void a_missing_user_is_made_with_group_and_home(void **state)
     assert_string_equal(batch(t, record, strlen(record), &status), "kept\n");
     assert_int_equal(status, 0);
     assert_string_equal(batch(t, "user 0 7 7 0 0 agent:/h\n", 24, &status),
-                        "error user agent:/h: user agent exists with uid 1000\n");
+                        "error user agent exists with uid 1000\n");
 }
 
 static void what_is_no_user_name_or_home_is_refused(void **state)
@@ -339,22 +341,16 @@ static void a_batch_answers_each_record(void **state)
         { "write 0 600 @ 0 /empty\n", "ok\n", 0 },
         { "mkdir 0 700 @ 0 /d/e\nmkdir 0 755 @ 1 /d/e\n", "ok\nkept\n", 0 },
         { "link 4 0 @ 0 /d/l\n/etc", "ok\n", 0 },
-        { "write 1 644 @ 0 rel\nxremove 0 0 0 0 0 /none\n",
-          "error write rel: not an absolute path\nok\n", 1 },
-        { "write 1 644 @ 0 /d/../up\nx", "error write /d/../up: \"..\" in a path\n", 1 },
-        { "write 1 644 @ 0 /d/\nx", "error write /d/: names a directory\n", 1 },
-        { "write 1 644 @ 0 /d/e\nx", "error write /d/e: put the file in place: Is a directory\n",
-          1 },
-        { "mkdir 0 755 @ 0 /empty\n", "error mkdir /empty: open the directory: Not a directory\n",
-          1 },
-        { "write 1 644 @ 0 /empty/x\nx",
-          "error write /empty/x: directory /empty: Not a directory\n", 1 },
-        { "odd 2 0 0 0 0 /x\nxxremove 0 0 0 0 0 /d\n", "error odd /x: unknown verb odd\nok\n", 1 },
-        { "write 9 644 @ 0 /cut\nx", "error write /cut: the input ends 8 bytes early\n", 1 },
-        { "write x 644 0 0 0 /x\n", "error write /x: a header's number is not one or too large\n",
-          1 },
-        { "write 1 899 0 0 0 /x\nx", "error write /x: a header's number is not one or too large\n",
-          1 },
+        { "write 1 644 @ 0 rel\nxremove 0 0 0 0 0 /none\n", "error not an absolute path\nok\n", 1 },
+        { "write 1 644 @ 0 /d/../up\nx", "error \"..\" in a path\n", 1 },
+        { "write 1 644 @ 0 /d/\nx", "error names a directory\n", 1 },
+        { "write 1 644 @ 0 /d/e\nx", "error put the file in place: Is a directory\n", 1 },
+        { "mkdir 0 755 @ 0 /empty\n", "error open the directory: Not a directory\n", 1 },
+        { "write 1 644 @ 0 /empty/x\nx", "error directory /empty: Not a directory\n", 1 },
+        { "odd 2 0 0 0 0 /x\nxxremove 0 0 0 0 0 /d\n", "error unknown verb odd\nok\n", 1 },
+        { "write 9 644 @ 0 /cut\nx", "error the input ends 8 bytes early\n", 1 },
+        { "write x 644 0 0 0 /x\n", "error a header's number is not one or too large\n", 1 },
+        { "write 1 899 0 0 0 /x\nx", "error a header's number is not one or too large\n", 1 },
         { "write\n", "error a header is VERB and five numbers and PATH\n", 1 },
         { "write 0 0 0 0 0 /x", "error the input ends in a header\n", 1 },
     };
@@ -425,7 +421,7 @@ static void symlinks_stay_inside_and_a_last_one_is_replaced(void **state)
                "remove 0 0 0 0 0 /abs\n");
     assert_string_equal(batch(t, text, strlen(text), &status),
                         "ok\nok\nok\n"
-                        "error write /loop/x: directory /loop: Too many levels of symbolic links\n"
+                        "error directory /loop: Too many levels of symbolic links\n"
                         "ok\nok\n");
     assert_string_equal(get(t, "target"), "safe");
     assert_string_equal(get(t, "etc/one"), "1");
@@ -484,6 +480,19 @@ static void the_list_waits_for_the_marks_of_this_namespace_and_boot(void **state
 
 #define IN_TREE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
 
+/* valgrind before 3.20 knows no openat2. */
+static bool cannot_run(void)
+{
+    struct open_how how = { .flags = O_PATH };
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
+
+    if (fd < 0)
+        fprintf(stderr, "SKIPPED: no openat2 here: %s\n", strerror(errno));
+    else
+        close(fd);
+    return fd < 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,5 +511,5 @@ int main(void)
         IN_TREE(the_list_waits_for_the_marks_of_this_namespace_and_boot),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cannot_run() ? 77 : cmocka_run_group_tests(tests, NULL, NULL);
 }
