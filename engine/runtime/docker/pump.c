@@ -170,12 +170,25 @@ static void resize(struct docker_pump *p)
         return;
 }
 
+static void take_resize(struct docker_pump *p)
+{
+    char bytes[64]; /* several at once are one change */
+    ssize_t n = read(p->resize_fd, bytes, sizeof(bytes));
+
+    if (n > 0)
+        resize(p);
+    else if (n == 0)
+        p->resize_fd = -1;
+}
+
 static void take_signals(struct docker_pump *p)
 {
-    ssize_t n = read(p->x->signal_fd, p->signals + p->n_signals, sizeof(p->signals) - p->n_signals);
+    ssize_t n = read(p->signal_fd, p->signals + p->n_signals, sizeof(p->signals) - p->n_signals);
 
     if (n > 0)
         p->n_signals += (size_t)n;
+    else if (n == 0)
+        p->signal_fd = -1; /* nobody will send one any more */
 }
 
 static void pass_signals(struct docker_pump *p)
@@ -210,7 +223,7 @@ static enum sbx_code late(const struct docker_pump *p, struct sbx_err *err)
 
 enum sbx_code docker_pump_idle(struct docker_pump *p, int ms, struct sbx_err *err)
 {
-    struct pollfd f = { p->n_signals < sizeof(p->signals) ? p->x->signal_fd : -1, POLLIN, 0 };
+    struct pollfd f = { p->n_signals < sizeof(p->signals) ? p->signal_fd : -1, POLLIN, 0 };
 
     pass_signals(p);
     if (poll(&f, 1, wait_ms(p, ms)) > 0)
@@ -231,8 +244,8 @@ static void watch(const struct docker_pump *p, struct pollfd f[P_COUNT])
         f[P_SOCKET].fd = -1; /* an end would wake us at once, again and again */
     f[P_IN] = (struct pollfd){ !p->in_done && p->in_at == p->in_len ? p->x->in : -1, POLLIN, 0 };
     f[P_OUT] = (struct pollfd){ writing ? target(p, p->piece.stream) : -1, POLLOUT, 0 };
-    f[P_RESIZE] = (struct pollfd){ p->x->winsize ? p->x->resize_fd : -1, POLLIN, 0 };
-    f[P_SIGNAL] = (struct pollfd){ p->n_signals < sizeof(p->signals) ? p->x->signal_fd : -1, POLLIN,
+    f[P_RESIZE] = (struct pollfd){ p->x->winsize ? p->resize_fd : -1, POLLIN, 0 };
+    f[P_SIGNAL] = (struct pollfd){ p->n_signals < sizeof(p->signals) ? p->signal_fd : -1, POLLIN,
                                    0 };
 }
 
@@ -240,7 +253,6 @@ static enum sbx_code turn(struct docker_pump *p, struct sbx_err *err)
 {
     struct pollfd f[P_COUNT];
     bool dropped = p->piece.len && (target(p, p->piece.stream) < 0);
-    char byte;
     enum sbx_code rc;
 
     watch(p, f);
@@ -253,8 +265,8 @@ static enum sbx_code turn(struct docker_pump *p, struct sbx_err *err)
     if (p->in_at < p->in_len && (f[P_SOCKET].revents & (POLLOUT | POLLERR) || f[P_IN].revents))
         send_in(p);
     half_close(p);
-    if (f[P_RESIZE].revents && read(p->x->resize_fd, &byte, 1) == 1)
-        resize(p);
+    if (f[P_RESIZE].revents)
+        take_resize(p);
     if (f[P_SIGNAL].revents)
         take_signals(p);
     pass_signals(p);
@@ -272,6 +284,8 @@ static enum sbx_code run(struct docker_pump *p, struct sbx_err *err)
     enum sbx_code rc = next_piece(p, err); /* what came with the head */
 
     p->in_done = p->x->in < 0;
+    p->resize_fd = p->x->resize_fd;
+    p->signal_fd = p->x->signal_fd;
     if (!rc && p->x->tty && p->x->winsize)
         resize(p);
     while (!rc && !(p->ended && !p->piece.len))

@@ -22,6 +22,7 @@ struct docker_pump {
     char in[PUMP_IN_SIZE];
     size_t in_at, in_len;
     bool in_done;              /**< end of stdin, or nobody takes it */
+    int resize_fd, signal_fd;  /**< of the exec, until their writers close them */
     bool half_closed, ended, gone[2]; /**< gone: the reader of out or err went away */
     int64_t deadline_ms;       /**< CLOCK_MONOTONIC; 0: none */
     unsigned char signals[32]; /**< that wait for the process to have a pid */

@@ -226,6 +226,120 @@ static void a_terminal_has_the_size_that_was_asked_for(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Types when it is asked to: the keys, then Ctrl-C. */
+struct typist {
+    int from, to;
+    struct sbx_buf *seen;
+};
+
+static void *type(void *arg)
+{
+    struct typist *t = arg;
+    bool keys = false, interrupt = false;
+    char piece[256];
+    ssize_t n;
+
+    while ((n = read(t->from, piece, sizeof(piece))) > 0) {
+        if (sbx_buf_add(t->seen, piece, (size_t)n))
+            break;
+        if (!keys && strstr(t->seen->ptr, "ready"))
+            keys = write(t->to, "\x10\x11\0\x1e\x04", 5) == 5;
+        if (!interrupt && strstr(t->seen->ptr, "go"))
+            interrupt = write(t->to, "\3", 1) == 1;
+    }
+    return NULL;
+}
+
+static void keys_of_a_terminal_reach_the_process(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("stty raw -echo; printf ready; head -c 5 | od -An -tx1; stty sane;"
+                                "trap 'echo interrupted; exit 4' INT; printf go; sleep 100"));
+    SBX_AUTO(sbx_buf) seen = SBX_BUF_INIT(4096);
+    int status = -1, in[2], out[2];
+    struct typist t;
+    pthread_t thread;
+
+    assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(out, O_CLOEXEC), 0);
+    x.tty = true;
+    x.in = in[0];
+    x.out = out[1];
+    x.timeout_s = 60;
+    t = (struct typist){ out[0], in[1], &seen };
+    assert_int_equal(pthread_create(&thread, NULL, type, &t), 0);
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    close(out[1]);
+    pthread_join(thread, NULL);
+    close(in[0]);
+    close(in[1]);
+    close(out[0]);
+    assert_non_null(strstr(seen.ptr, "10 11 00 1e 04")); /* Docker's own detach keys too */
+    assert_non_null(strstr(seen.ptr, "interrupted"));
+    assert_int_equal(status, 4);
+}
+
+/* Stops the container, by a handle of its own, once the process has spoken. */
+struct stopper {
+    struct sbx_runtime *rt;
+    const char *id;
+    int fd;
+    enum sbx_code rc;
+};
+
+static void *stop_it(void *arg)
+{
+    struct stopper *s = arg;
+    char byte;
+
+    s->rc = SBX_IO;
+    if (read(s->fd, &byte, 1) == 1)
+        s->rc = sbx_runtime_stop(s->rt, s->id, 0, NULL);
+    return NULL;
+}
+
+static void a_container_that_is_stopped_ends_its_execs(void **state)
+{
+    struct world *w = *state, *other;
+    struct sbx_exec x = bare(SH("echo ready; sleep 100"));
+    struct stopper s = { .id = w->id };
+    pthread_t thread;
+    int status = -1, p[2];
+
+    assert_int_equal(setup((void **)&other), 0);
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    s.rt = other->rt;
+    s.fd = p[0];
+    x.out = p[1];
+    x.timeout_s = 60;
+    assert_int_equal(pthread_create(&thread, NULL, stop_it, &s), 0);
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    close(p[1]);
+    pthread_join(thread, NULL);
+    close(p[0]);
+    sbx_runtime_close(other->rt);
+    sbx_arena_free(other->arena);
+    free(other);
+    assert_int_equal(s.rc, SBX_OK);
+    assert_int_equal(status, 128 + SIGKILL);
+}
+
+static void side_descriptors_may_reach_their_end(void **state)
+{
+    struct world *w = *state;
+    struct sbx_exec x = bare(SH("sleep 0.3; exit 6"));
+    struct sbx_winsize s = { 24, 80 };
+    int status = -1, p[2];
+
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    close(p[1]);
+    x.signal_fd = x.resize_fd = p[0];
+    x.winsize = size;
+    x.ctx = &s;
+    ASSERT_OK(sbx_runtime_exec(w->rt, w->id, &x, &status, &w->err));
+    close(p[0]);
+    assert_int_equal(status, 6);
+}
+
 static void an_exec_needs_a_running_container(void **state)
 {
     struct world *w = *state;
@@ -371,6 +485,9 @@ int main(void)
         RUNNING(a_reader_that_goes_away_ends_the_process),
         RUNNING(a_process_that_closes_its_streams_is_still_waited_for),
         RUNNING(a_terminal_has_the_size_that_was_asked_for),
+        RUNNING(keys_of_a_terminal_reach_the_process),
+        RUNNING(a_container_that_is_stopped_ends_its_execs),
+        RUNNING(side_descriptors_may_reach_their_end),
         RUNNING(an_exec_needs_a_running_container),
         PLAIN(the_container_has_our_settings_and_no_network),
         RUNNING(a_container_joins_the_network_of_another),
