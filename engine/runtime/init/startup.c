@@ -40,7 +40,9 @@ static int open_status(int root, struct sbx_err *err)
 
     if (sbx_inside_find(root, SBX_STATUS_FILE, &owner, &spot, err))
         return -1;
-    fchmodat(spot.dir, ".", 0755, 0); /* a tmpfs is 1777 by default: only we write here */
+    /* A tmpfs is 1777 by default; only we shall write here. */
+    if (fchmodat(spot.dir, ".", 0755, 0))
+        fprintf(stderr, "sbx-init: " SBX_STATUS_DIR ": %s\n", strerror(errno));
     unlinkat(spot.dir, spot.name, 0);
     fd = openat(spot.dir, spot.name,
                 O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
