@@ -131,7 +131,7 @@ enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const char *const *v, 
     return SBX_OK;
 }
 
-static enum sbx_pull pull_of(const char *text)
+enum sbx_pull sbx_pull_of(const char *text)
 {
     if (text && !strcmp(text, "always"))
         return SBX_PULL_ALWAYS;
@@ -139,8 +139,7 @@ static enum sbx_pull pull_of(const char *text)
 }
 
 enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_opts *o,
-                              const struct sbx_runtime_opts *runtime, struct sbx_create *ret,
-                              struct sbx_err *err)
+                              struct sbx_create *ret, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK;
 
@@ -151,9 +150,7 @@ enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_
     if (o->memory && (!sbx_size_parse(o->memory, &ret->memory) || ret->memory <= 0))
         return sbx_err_set(err, SBX_USAGE, "--memory %s: want a size such as 512m or 8g", o->memory);
     ret->name = o->name;
-    ret->runtime = sbx_session_runtime(runtime);
     ret->image = o->image;
-    ret->pull = pull_of(o->pull);
     ret->cpus = o->cpus;
     ret->allow_privileged = o->privileged;
     ret->allow_userns = o->userns;
@@ -167,11 +164,12 @@ enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_
     return sbx_env_list(arena, &o->env, &o->env_files, &ret->env, err);
 }
 
-enum sbx_runtime_kind sbx_session_runtime(const struct sbx_runtime_opts *o)
+enum sbx_runtime_kind sbx_session_runtime(const struct sbx_session *s,
+                                          const struct sbx_runtime_opts *o)
 {
-    if (o && o->runtime && !strcmp(o->runtime, "docker"))
+    const char *text = o && o->runtime ? o->runtime : s->files.settings.runtime;
+
+    if (text && !strcmp(text, "docker"))
         return SBX_RUNTIME_DOCKER;
-    if (o && o->runtime && !strcmp(o->runtime, "oci"))
-        return SBX_RUNTIME_OCI;
-    return SBX_RUNTIME_AUTO;
+    return text && !strcmp(text, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_AUTO;
 }

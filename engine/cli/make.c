@@ -4,6 +4,9 @@
 #include "sbx/resolve.h"
 #include "session.h"
 
+#define BASE_AGENT "shell"
+#define BASE_IMAGE "sbx.local/base:bookworm" /* what scripts/base-image.sh makes */
+
 void sbx_make_release(struct sbx_make *m)
 {
     sbx_artifact_free(m->artifact);
@@ -42,7 +45,7 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     bool used = false;
     enum sbx_code rc;
 
-    rc = sbx_create_fill(cli->arena, m->sandbox, m->runtime, &m->create, err);
+    rc = sbx_create_fill(cli->arena, m->sandbox, &m->create, err);
     if (!rc)
         rc = sbx_resolve(&r, &cli->diags, &m->artifact, &used, err);
     sbx_cli_report(cli);
@@ -52,18 +55,28 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     return take_paths(cli, m, used ? 1 : 0, err);
 }
 
-void sbx_make_image(struct sbx_session *s, struct sbx_make *m)
+static bool is_local(struct sbx_session *s, const struct sbx_make *m, const char *image)
+{
+    struct sbx_err unused = SBX_ERR_INIT;
+    struct sbx_runtime *rt = NULL;
+    struct sbx_image found;
+
+    /* A runtime that does not answer is an error of its own later on, not of this look. */
+    return !sbx_engine_runtime(s->engine, m->create.runtime, &rt, &unused) &&
+           !sbx_runtime_image_ensure(rt, image, SBX_PULL_NEVER, NULL, s->cli->arena, &found, &unused);
+}
+
+void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
 {
     const char *agent = m->artifact->kits.len ? m->artifact->kits.v[0].name : m->artifact->name;
-    const char *const *pair = s->files.images;
 
-    if (m->create.image)
-        return;
-    for (; pair && pair[0]; pair += 2)
-        if (!strcmp(pair[0], agent)) {
-            m->create.image = pair[1];
-            return;
-        }
+    m->create.runtime = sbx_session_runtime(s, m->runtime);
+    m->create.pull = sbx_pull_of(m->sandbox->pull ? m->sandbox->pull : s->files.settings.pull);
+    if (!m->create.image)
+        m->create.image = sbx_settings_image(&s->files.settings, agent);
+    if (!m->create.image && !strcmp(agent, BASE_AGENT) && m->create.pull != SBX_PULL_ALWAYS &&
+        is_local(s, m, BASE_IMAGE))
+        m->create.image = BASE_IMAGE;
 }
 
 void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a)

@@ -108,7 +108,7 @@ const char *sbx_out_ago(struct sbx_arena *arena, long long then, long long now)
     static const struct {
         long long seconds;
         const char *unit;
-    } units[] = { { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
+    } units[] = { { 31536000, "year" }, { 2592000, "month" }, { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
     long long past = now - then;
 
     if (past < 1)

@@ -9,7 +9,7 @@ enum sbx_code sbx_rules_of(struct sbx_cli *cli, const char *sandbox, json_t **re
     static const struct sbx_plan nothing = { .name = "" };
     SBX_AUTO(sbx_paths) paths = { 0 };
     SBX_AUTO(sbx_session) s = { .quiet = true };
-    struct sbx_user_files files = { .initialised = false };
+    struct sbx_user_files files = { .policy = { .preset = NULL } };
     enum sbx_code rc;
 
     if (sandbox) {

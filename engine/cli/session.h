@@ -28,8 +28,9 @@ SBX_MUST_USE enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cl
 void sbx_session_close(struct sbx_session *s);
 SBX_DEFINE_AUTO(sbx_session, sbx_session_close);
 
-/** The runtime named by the options; AUTO when none was. */
-enum sbx_runtime_kind sbx_session_runtime(const struct sbx_runtime_opts *o);
+/** The runtime named by the options, else by settings.yaml; AUTO when by neither. */
+enum sbx_runtime_kind sbx_session_runtime(const struct sbx_session *s,
+                                          const struct sbx_runtime_opts *o);
 
 /** progress.c: draw one event. */
 void sbx_progress_event(void *ctx, const struct sbx_event *event);
@@ -73,10 +74,10 @@ const char *const *sbx_argv(struct sbx_arena *arena, const char *const *v, size_
 /** "PATH", "PATH:ro", "PATH:rw"; in arena. */
 SBX_MUST_USE enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const char *const *v, size_t n,
                                               struct sbx_workspace **ret, struct sbx_err *err);
-/** Fill everything of `ret` but artifact and workspaces from the options. */
+/** Fill `ret` from the options: all but artifact, workspaces, and what settings.yaml may say too. */
 SBX_MUST_USE enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_opts *o,
-                                           const struct sbx_runtime_opts *runtime,
                                            struct sbx_create *ret, struct sbx_err *err);
+enum sbx_pull sbx_pull_of(const char *text); /**< "always", "missing", "never"; NULL: missing */
 
 /* ---- what run, create and plan do alike (make.c) ---- */
 
@@ -94,8 +95,11 @@ SBX_DEFINE_AUTO(sbx_make, sbx_make_release);
 /** Resolve and compose the kits, read paths and options: `m->artifact` and `m->create`. */
 SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m,
                                             struct sbx_err *err);
-/** Where --template does not say: the image that settings.yaml has for this agent. */
-void sbx_make_image(struct sbx_session *s, struct sbx_make *m);
+/**
+ * Runtime, pull and image where no option says: those of settings.yaml; for `shell` the local base
+ * image when it is there. Looking is all: nothing is pulled.
+ */
+void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m);
 /** One line for each port a kit publishes: that is not built. */
 void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a);
 

@@ -6,19 +6,20 @@
 #define SBX_CLI_USERFILES_H
 
 #include "cli.h"
+#include "sbx/bindings.h"
 #include "sbx/sandbox.h"
 
 struct sbx_user_files {
-    struct sbx_user_policy policy; /**< for the engine */
-    bool initialised;              /**< policy.yaml names a preset */
-    const char *const *images;     /**< pairs agent, image of settings.yaml; NULL-terminated */
+    struct sbx_settings settings;
+    struct sbx_policy_file file;
+    struct sbx_user_policy policy; /**< of both, for the engine; borrows from the arena */
 };
 
-/** Read both files; absent ones are empty. Findings go to `cli->diags`, errors of them fail. */
+/** Read both files; absent ones are empty. Findings go to `cli->diags`; all lives in `cli->arena`. */
 SBX_MUST_USE enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                struct sbx_user_files *ret, struct sbx_err *err);
-/** Write the preset into policy.yaml, all else in it kept; NULL takes it out. */
-SBX_MUST_USE enum sbx_code sbx_user_preset_write(const struct sbx_paths *paths, const char *preset,
-                                                 struct sbx_err *err);
+/** Write the preset into policy.yaml, all else in it kept; NULL un-initialises it. */
+SBX_MUST_USE enum sbx_code sbx_user_preset_write(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                                 const char *preset, struct sbx_err *err);
 
 #endif

@@ -33,7 +33,7 @@ static enum sbx_code create(struct sbx_cli *cli, struct sbx_err *err)
     if (rc)
         return rc;
     sbx_note_ports(cli, m.artifact);
-    sbx_make_image(&s, &m);
+    sbx_make_defaults(&s, &m);
     rc = sbx_sandbox_create(s.engine, &m.create, &cli->diags, cli->arena, &name, err);
     sbx_progress_end(&s);
     sbx_cli_report(cli);

@@ -152,6 +152,8 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_session_open(&s, cli, NULL, err);
     if (!rc)
         rc = sbx_engine_reset(s.engine, err);
+    if (!rc && s.files.file.initialized)
+        rc = sbx_user_preset_write(cli, sbx_engine_paths(s.engine), NULL, err);
     return rc;
 }
 

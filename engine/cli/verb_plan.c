@@ -119,7 +119,7 @@ static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
     if (!rc)
         rc = sbx_session_open(&s, cli, &o->runtime, err);
     if (!rc) {
-        sbx_make_image(&s, &m);
+        sbx_make_defaults(&s, &m);
         rc = sbx_sandbox_plan(s.engine, &m.create, &cli->diags, &p, err);
     }
     sbx_cli_report(cli);

@@ -19,9 +19,8 @@ static const struct sbx_opt_group reset_groups[] = { { .v = reset_rows } };
 
 static enum sbx_code check_preset(const char *name, struct sbx_err *err)
 {
-    for (size_t i = 0; sbx_preset_names[i]; i++)
-        if (!strcmp(sbx_preset_names[i], name))
-            return SBX_OK;
+    if (sbx_policy_is_preset(name))
+        return SBX_OK;
     return sbx_err_set(err, SBX_USAGE, "no preset \"%s\": want allow-all, balanced or deny-all", name);
 }
 
@@ -30,7 +29,7 @@ static enum sbx_code put_preset(struct sbx_cli *cli, const struct sbx_paths *pat
                                 const char *preset, struct sbx_err *err)
 {
     SBX_AUTO(sbx_session) s = { .quiet = true };
-    enum sbx_code rc = sbx_user_preset_write(paths, preset, err);
+    enum sbx_code rc = sbx_user_preset_write(cli, paths, preset, err);
 
     if (!rc)
         rc = sbx_session_open(&s, cli, NULL, err);
@@ -56,7 +55,7 @@ static enum sbx_code init(struct sbx_cli *cli, struct sbx_err *err)
 {
     const char *preset = cli->args.v[0];
     SBX_AUTO(sbx_paths) paths = { 0 };
-    struct sbx_user_files files = { .initialised = false };
+    struct sbx_user_files files = { .policy = { .preset = NULL } };
     enum sbx_code rc = check_preset(preset, err);
 
     if (!rc)
@@ -65,10 +64,10 @@ static enum sbx_code init(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_user_files_read(cli, &paths, &files, err);
     if (rc)
         return rc;
-    if (files.initialised && strcmp(files.policy.preset, preset))
+    if (files.file.initialized && strcmp(files.file.preset, preset))
         return sbx_err_set(err, SBX_EXISTS,
                            "the global network policy is already \"%s\"; change it with: "
-                           "sbx policy set-default %s", files.policy.preset, preset);
+                           "sbx policy set-default %s", files.file.preset, preset);
     rc = put_preset(cli, &paths, preset, err);
     if (!rc)
         fprintf(cli->out, "Global network policy initialized to \"%s\"\n", preset);

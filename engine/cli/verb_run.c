@@ -154,7 +154,7 @@ static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct
         rc = sbx_sandbox_start(s->engine, t->name, err);
     } else {
         sbx_note_ports(cli, m->artifact);
-        sbx_make_image(s, m);
+        sbx_make_defaults(s, m);
         rc = sbx_sandbox_create(s->engine, &m->create, &cli->diags, cli->arena, &t->name, err);
     }
     sbx_progress_end(s);

@@ -19,7 +19,7 @@ static enum sbx_code open_runtime(struct sbx_cli *cli, struct sbx_session *s,
     const struct template_opts *o = cli->options;
     enum sbx_code rc = sbx_session_open(s, cli, &o->runtime, err);
 
-    return rc ? rc : sbx_engine_runtime(s->engine, sbx_session_runtime(&o->runtime), ret, err);
+    return rc ? rc : sbx_engine_runtime(s->engine, sbx_session_runtime(s, &o->runtime), ret, err);
 }
 
 static enum sbx_code load(struct sbx_cli *cli, struct sbx_err *err)
