@@ -6,16 +6,24 @@ init=$1
 [ "$(id -u)" = 0 ] || { echo "SKIPPED: needs root to make namespaces" >&2; exit 77; }
 unshare -pfnm true 2>/dev/null || { echo "SKIPPED: cannot make namespaces here" >&2; exit 77; }
 
-root=$(mktemp -d /tmp/sbx-pid1.XXXXXX)
+# Mounts are made in a mount namespace of the inner run only. The directory is removed out here, where
+# nothing was ever mounted on it: no failed umount can make that reach the host's files.
+if [ $# = 1 ]; then
+    root=$(mktemp -d /tmp/sbx-pid1.XXXXXX) || exit 1
+    trap 'rm -rf --one-file-system "$root"' EXIT
+    unshare -m --propagation private bash "$0" "$init" "$root"
+    exit $?
+fi
+root=$2
 started=()
 failed=0
 cleanup() {
     for p in "${started[@]}"; do kill -KILL "$p" 2>/dev/null; done
-    wait
-    umount -R "$root/usr" "$root/run/sbx" "$root/run/sbx-startup" "$root/dev/null" 2>/dev/null
-    rm -rf --one-file-system "$root"
+    wait 2>/dev/null
 }
 trap cleanup EXIT
+[ "$(readlink /proc/self/ns/mnt)" != "$(readlink "/proc/$PPID/ns/mnt")" ] ||
+    { echo "NOT OK: no mount namespace of our own" >&2; exit 1; }
 
 is() { # what, got, wanted
     if [ "$2" = "$3" ]; then echo "ok: $1"; return; fi
