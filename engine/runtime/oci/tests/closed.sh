@@ -49,6 +49,6 @@ for ns in pid ipc uts mnt cgroup net; do
     inside=$(root readlink "/proc/self/ns/$ns")
     if [ "$inside" != "$(readlink /proc/self/ns/$ns)" ]; then pass "own $ns namespace"; else fail "shares our $ns namespace"; fi
 done
-is "devices" "$(root sh -c 'cd /dev && for d in *; do [ -c $d ] || [ -b $d ] && echo $d; done' | sort | tr '\n' ' ')" \
+is "devices" "$(root sh -c 'cd /dev && for d in *; do [ -L $d ] || [ -d $d ] || [ -f $d ] || echo $d; done' | sort | tr '\n' ' ')" \
     "full null random tty urandom zero "
 has "a bound on processes" "$(root sh -c 'cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null')" 4096
