@@ -61,7 +61,7 @@ static enum sbx_code add_workspace(struct sbx_planner *b, const struct sbx_works
     if (!is_clean(w->path))
         return sbx_err_set(b->err, SBX_USAGE, "workspace %s: must be an absolute path", w->path);
     if (reserved(w->path))
-        return sbx_err_set(b->err, SBX_DENIED,
+        return sbx_err_set(b->err, SBX_FAILED,
                            "workspace %s: would hide the sandbox's own %s; use a directory below it",
                            w->path, reserved(w->path));
     same = find(b, w->path);

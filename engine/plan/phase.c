@@ -3,6 +3,9 @@
 const char *sbx_phase_name(enum sbx_phase phase)
 {
     static const char *const names[SBX_PHASE_COUNT] = {
+        [SBX_PHASE_IMAGE] = "image",
+        [SBX_PHASE_CONTAINER] = "container",
+        [SBX_PHASE_NETWORK] = "network",
         [SBX_PHASE_DEFAULTS] = "defaults",
         [SBX_PHASE_HOME] = "home",
         [SBX_PHASE_INSTALL] = "install",

@@ -162,12 +162,17 @@ static void add_instructions(struct sbx_planner *b)
 
 enum sbx_code sbx_build_steps(struct sbx_planner *b)
 {
-    size_t most = 6 + b->a->install.len + b->a->startup.len; /* 6: the phases with one step */
+    size_t most = SBX_PHASE_COUNT + b->a->install.len + b->a->startup.len;
     enum sbx_code rc;
 
     b->p->steps = sbx_build_array(b, most, sizeof(*b->p->steps));
     if (!b->p->steps)
         return SBX_OK;
+    add_step(b, SBX_PHASE_IMAGE, SBX_AT_CREATE)->description = b->p->image;
+    add_step(b, SBX_PHASE_CONTAINER, SBX_AT_CREATE)->description =
+        "Settings, mounts and environment";
+    add_step(b, SBX_PHASE_NETWORK, SBX_AT_CREATE | SBX_AT_START)->description =
+        "Start with a closed network, open the gate";
     sbx_build_defaults(b, add_step(b, SBX_PHASE_DEFAULTS, SBX_AT_CREATE | SBX_AT_START));
     rc = add_static(b, SBX_TARGET_HOME, SBX_PHASE_HOME, AT_APPLY);
     if (rc)

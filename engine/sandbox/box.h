@@ -36,7 +36,6 @@ struct sbx_engine {
     struct sbx_engine_config config;
     char *docker_host, *oci_runtime;
     struct sbx_runtime *runtimes[SBX_RUNTIME_FAKE + 1];
-    unsigned stage; /* counts fault points */
     bool resetting; /* the app's lock is held for everything */
 };
 
@@ -132,16 +131,23 @@ SBX_MUST_USE enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem,
 /* ---- events.c ---- */
 void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                     const char *fmt, ...) SBX_PRINTF(4, 5);
-/** A stage of work: begins an event; ends it by the code. */
-struct sbx_stage { struct sbx_engine *e; const char *id; int64_t began_ms; };
-struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const char *fmt, ...)
-    SBX_PRINTF(3, 4);
+/** A step at work: begins an event; ends it by the code. */
+struct sbx_stage {
+    struct sbx_engine *e;
+    const char *id;
+    unsigned number; /* of the plan's step, from 1 */
+    int64_t began_ms;
+};
+struct sbx_stage sbx_stage_begin(struct sbx_box *box, const struct sbx_plan_step *step,
+                                 const char *fmt, ...) SBX_PRINTF(3, 4);
 enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc);
+/** The plan's first step of a phase; there is always one of those that every plan has. */
+const struct sbx_plan_step *sbx_step_of(const struct sbx_box *box, enum sbx_phase phase);
 int64_t sbx_now_ms(void);
 /** SBX_CANCELED once the user interrupted. */
 SBX_MUST_USE enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err *err);
-/** Test builds: stop dead where SBX_FAULT=step:N says; `after` for "step:N+". */
-void sbx_fault_point(struct sbx_engine *e, bool after);
+/** Test builds: stop dead here if SBX_FAULT=at:NAME; steps do so at "step:N" and, after, "step:N+". */
+void sbx_fault_point(const char *name);
 
 /* ---- workspace.c, walk.c ---- */
 /** Absolute real paths, of what exists; refusals of N22. In arena. */
@@ -270,7 +276,7 @@ SBX_MUST_USE enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *
 
 /* ---- steps*.c, trust.c ---- */
 /** Steps that wait for one exec together. */
-#define SBX_PENDING_MAX 8 /* phases of files */
+#define SBX_PENDING_MAX 8 /* steps of files between two commands: one of each phase at most */
 struct sbx_pending {
     struct sbx_batch batch;
     const struct sbx_plan_step *steps[SBX_PENDING_MAX];

@@ -137,6 +137,7 @@ static enum sbx_code make_volumes(struct sbx_box *box, struct sbx_err *err)
                 return sbx_out_of_memory(err);
     box->record.volumes = names;
     rc = n ? sbx_box_save(box, err) : SBX_OK;
+    sbx_fault_point("volumes");
     n = 0;
     for (size_t i = 0; !rc && i < box->plan->n_mounts; i++) {
         const struct sbx_plan_mount *m = &box->plan->mounts[i];
@@ -206,6 +207,7 @@ static enum sbx_code create(struct sbx_box *box, struct sbx_container_spec *spec
     SBX_AUTO_FREE char *id = NULL;
     enum sbx_code rc = sbx_runtime_create(box->rt, spec, &id, err);
 
+    sbx_fault_point("created");
     if (rc)
         return rc;
     box->record.container = sbx_arena_strdup(box->arena, id);

@@ -8,13 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define LOCAL_BASE "sbx.local/base:bookworm" /* what scripts/base-image.sh builds */
+
 static enum sbx_code make_plan(struct sbx_engine *e, const struct sbx_create *c, const char *name,
-                               struct sbx_arena *arena, struct sbx_diags *diags,
+                               const char *image, struct sbx_arena *arena, struct sbx_diags *diags,
                                struct sbx_plan **ret, struct sbx_err *err)
 {
     struct sbx_workspace *workspaces = NULL;
     struct sbx_plan_options options = {
-        .app = e->paths.app, .image = c->image, .n_workspaces = c->n_workspaces, .env = c->env,
+        .app = e->paths.app, .image = image, .n_workspaces = c->n_workspaces, .env = c->env,
         .cpus = c->cpus, .memory = c->memory, .allow_privileged = c->allow_privileged,
         .allow_userns = c->allow_userns, .approve = c->approve,
     };
@@ -38,7 +40,7 @@ enum sbx_code sbx_sandbox_plan(struct sbx_engine *e, const struct sbx_create *c,
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
 
-    return arena ? make_plan(e, c, c->name, arena, diags, ret, err) : sbx_out_of_memory(err);
+    return arena ? make_plan(e, c, c->name, c->image, arena, diags, ret, err) : sbx_out_of_memory(err);
 }
 
 static const char *new_id(struct sbx_arena *arena)
@@ -133,12 +135,27 @@ static enum sbx_code get_image(struct sbx_box *box, const struct sbx_create *c,
                                struct sbx_image *ret, struct sbx_err *err)
 {
     struct sbx_progress progress = { image_line, box->e };
-    struct sbx_stage stage = sbx_stage_begin(box->e, "image", "Get image %s", box->plan->image);
+    struct sbx_stage stage = sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_IMAGE), "Get image %s",
+                                             box->plan->image);
     bool local = !strncmp(box->plan->image, "sbx.local/", strlen("sbx.local/")); /* no registry */
     enum sbx_pull pull = local && c->pull == SBX_PULL_ALWAYS ? SBX_PULL_MISSING : c->pull;
 
     return sbx_stage_end(&stage, sbx_runtime_image_ensure(box->rt, box->plan->image, pull,
                                                           &progress, box->arena, ret, err));
+}
+
+static enum sbx_code make_container(struct sbx_box *box, const struct sbx_create *c,
+                                    const struct sbx_image *image, struct sbx_err *err)
+{
+    enum sbx_code rc = make_state(box, c, err);
+
+    sbx_fault_point("state");
+    if (!rc)
+        rc = sbx_workspaces_check(box, err);
+    if (rc)
+        return rc;
+    box->record.image_id = image->id;
+    return sbx_container_make(box, image, err);
 }
 
 static enum sbx_code make(struct sbx_box *box, const struct sbx_create *c, struct sbx_err *err)
@@ -151,18 +168,9 @@ static enum sbx_code make(struct sbx_box *box, const struct sbx_create *c, struc
         rc = sbx_interrupted(box->e, err);
     if (rc)
         return rc;
-    stage = sbx_stage_begin(box->e, "state", "Prepare the sandbox");
-    rc = sbx_stage_end(&stage, make_state(box, c, err));
-    if (!rc)
-        rc = sbx_workspaces_check(box, err);
-    if (rc)
-        return rc;
-    box->record.image_id = image.id;
-    stage = sbx_stage_begin(box->e, "create", "Create the container");
-    rc = sbx_stage_end(&stage, sbx_container_make(box, &image, err));
-    if (!rc)
-        rc = sbx_box_up(box, SBX_AT_CREATE, err);
-    return rc;
+    stage = sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_CONTAINER), "Create the container");
+    rc = sbx_stage_end(&stage, make_container(box, c, &image, err));
+    return rc ? rc : sbx_box_up(box, SBX_AT_CREATE, err);
 }
 
 static enum sbx_code finish(struct sbx_box *box, struct sbx_err *err)
@@ -205,6 +213,28 @@ static enum sbx_code give_up(struct sbx_box *box, const struct sbx_create *c, en
     return rc;
 }
 
+/* The built-in shell takes the locally built image when it is there; no kit of a user bears its name. */
+static enum sbx_code prefer_local_base(struct sbx_box *box, const struct sbx_create *c,
+                                       struct sbx_err *err)
+{
+    SBX_AUTO(sbx_diags) again = { 0 };
+    struct sbx_plan *plan;
+    struct sbx_image image;
+    enum sbx_code rc;
+
+    if (c->image || c->pull == SBX_PULL_ALWAYS || strcmp(box->plan->agent, "shell") ||
+        sbx_runtime_image_ensure(box->rt, LOCAL_BASE, SBX_PULL_NEVER, NULL, box->arena, &image, NULL))
+        return SBX_OK;
+    if (sbx_diags_init(&again))
+        return sbx_out_of_memory(err);
+    rc = make_plan(box->e, c, box->name, LOCAL_BASE, box->arena, &again, &plan, err);
+    if (rc)
+        return rc;
+    sbx_plan_free(box->plan);
+    box->plan = plan;
+    return SBX_OK;
+}
+
 static enum sbx_code open_runtime(struct sbx_box *box, const struct sbx_create *c,
                                   struct sbx_err *err)
 {
@@ -213,7 +243,8 @@ static enum sbx_code open_runtime(struct sbx_box *box, const struct sbx_create *
     if (rc)
         return rc;
     box->info = sbx_runtime_info(box->rt);
-    return sbx_plan_check(box->plan, box->info, err);
+    rc = prefer_local_base(box, c, err);
+    return rc ? rc : sbx_plan_check(box->plan, box->info, err);
 }
 
 enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *c,
@@ -223,7 +254,7 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
     SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
     SBX_AUTO_PTR(sbx_plan) plan = NULL;
     const char *name = NULL;
-    enum sbx_code rc = make_plan(e, c, c->name, arena, diags, &plan, err);
+    enum sbx_code rc = make_plan(e, c, c->name, c->image, arena, diags, &plan, err);
 
     if (!rc && !(name = sbx_arena_strdup(arena, plan->name)))
         rc = sbx_out_of_memory(err);

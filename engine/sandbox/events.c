@@ -26,6 +26,18 @@ static void deliver(struct sbx_engine *e, enum sbx_event_kind kind, const char *
         e->config.event(e->config.ctx, &event);
 }
 
+static void stop_dead(const char *here)
+{
+#ifdef SBX_FAULTS
+    const char *fault = getenv("SBX_FAULT");
+
+    if (fault && !strcmp(fault, here))
+        kill(getpid(), SIGKILL);
+#else
+    (void)here;
+#endif
+}
+
 void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                     const char *fmt, ...)
 {
@@ -38,25 +50,42 @@ void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *
     deliver(e, kind, step, 0, text);
 }
 
-struct sbx_stage sbx_stage_begin(struct sbx_engine *e, const char *id, const char *fmt, ...)
+const struct sbx_plan_step *sbx_step_of(const struct sbx_box *box, enum sbx_phase phase)
 {
+    for (size_t i = 0; i < box->plan->n_steps; i++)
+        if (box->plan->steps[i].phase == phase)
+            return &box->plan->steps[i];
+    return &box->plan->steps[0];
+}
+
+static void fault_step(unsigned number, const char *after)
+{
+    char here[40];
+
+    snprintf(here, sizeof(here), "step:%u%s", number, after);
+    stop_dead(here);
+}
+
+struct sbx_stage sbx_stage_begin(struct sbx_box *box, const struct sbx_plan_step *step,
+                                 const char *fmt, ...)
+{
+    unsigned number = (unsigned)(step - box->plan->steps) + 1;
     char text[EVENT_TEXT_MAX];
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    e->stage++;
-    sbx_fault_point(e, false);
-    deliver(e, SBX_EVENT_STEP, id, 0, text);
-    return (struct sbx_stage){ e, id, sbx_now_ms() };
+    fault_step(number, "");
+    deliver(box->e, SBX_EVENT_STEP, step->id, 0, text);
+    return (struct sbx_stage){ box->e, step->id, number, sbx_now_ms() };
 }
 
 enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc)
 {
     deliver(s->e, rc ? SBX_EVENT_FAILED : SBX_EVENT_DONE, s->id, sbx_now_ms() - s->began_ms, "");
     if (!rc)
-        sbx_fault_point(s->e, true);
+        fault_step(s->number, "+");
     return rc;
 }
 
@@ -70,17 +99,10 @@ enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err *err)
     return yes ? sbx_err_set(err, SBX_CANCELED, "interrupted") : SBX_OK;
 }
 
-void sbx_fault_point(struct sbx_engine *e, bool after)
+void sbx_fault_point(const char *name)
 {
-#ifdef SBX_FAULTS
-    const char *fault = getenv("SBX_FAULT");
-    char here[40];
+    char here[80];
 
-    snprintf(here, sizeof(here), "step:%u%s", e->stage, after ? "+" : "");
-    if (fault && !strcmp(fault, here))
-        kill(getpid(), SIGKILL);
-#else
-    (void)e;
-    (void)after;
-#endif
+    snprintf(here, sizeof(here), "at:%s", name);
+    stop_dead(here);
 }

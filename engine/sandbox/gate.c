@@ -110,6 +110,7 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, struct sbx_p
     rc = spawn(box, f, &p->pid, err);
     if (rc)
         return rc;
+    sbx_fault_point("gate");
     p->start = sbx_process_start(p->pid);
     close(f->status);
     f->status = -1;

@@ -157,6 +157,7 @@ enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
     rc = spawn(box, mode, pidfd, listener, write_end, ended, &p.pid, err);
     if (rc)
         return rc;
+    sbx_fault_point("helper");
     p.start = sbx_process_start(p.pid);
     close(sbx_take_fd(&write_end));
     rc = sbx_pidfile_write(box, "net/helper.json", &p, err);

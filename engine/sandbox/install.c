@@ -78,7 +78,7 @@ enum sbx_code sbx_step_install(struct sbx_box *box, const struct sbx_plan_step *
     int status = 0;
     enum sbx_code rc;
 
-    stage = sbx_stage_begin(box->e, s->id, "Install %s%s%s", s->kit,
+    stage = sbx_stage_begin(box, s, "Install %s%s%s", s->kit,
                             s->description && *s->description ? ": " : "",
                             s->description ? s->description : "");
     rc = sbx_inside(box, &x, &status, err);

@@ -30,41 +30,49 @@ static enum sbx_code remember(struct sbx_box *box, struct sbx_err *err)
     return sbx_box_save(box, err);
 }
 
-/* The container runs: network, steps. */
-static enum sbx_code complete(struct sbx_box *box, unsigned when, struct sbx_err *err)
+/* The network of a container that runs, then the steps. */
+static enum sbx_code complete(struct sbx_box *box, unsigned when, struct sbx_stage *stage,
+                              struct sbx_err *err)
 {
     unsigned long long cookie = 0;
-    struct sbx_stage stage = sbx_stage_begin(box->e, "gate", "Close the network, start the gate");
-    enum sbx_code rc = sbx_net_after(box, &cookie, err);
+    enum sbx_code rc = sbx_stage_end(stage, sbx_net_after(box, &cookie, err));
 
-    rc = sbx_stage_end(&stage, rc);
     if (!rc)
         rc = sbx_steps_run(box, when, cookie, err);
     return rc ? rc : remember(box, err);
 }
 
+/* What create has done already before the first start. */
+static enum sbx_code prepare(struct sbx_box *box, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    sbx_marks_clear(box);
+    sbx_net_end(box);
+    rc = sbx_workspaces_check(box, err);
+    if (!rc)
+        rc = sbx_mounted_files(box, err);
+    if (!rc)
+        rc = sbx_workspaces_mount(box, err);
+    return rc ? rc : sbx_net_before(box, NULL, err);
+}
+
+static struct sbx_stage begin(struct sbx_box *box)
+{
+    return sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_NETWORK),
+                           "Start with a closed network, open the gate");
+}
+
 static enum sbx_code start_stopped(struct sbx_box *box, unsigned when, struct sbx_err *err)
 {
-    struct sbx_stage stage;
-    enum sbx_code rc = SBX_OK;
+    struct sbx_stage stage = begin(box);
+    enum sbx_code rc = when & SBX_AT_CREATE ? SBX_OK : prepare(box, err);
 
-    stage = sbx_stage_begin(box->e, "container", "Start the container");
-    if (!(when & SBX_AT_CREATE)) { /* create has done these, and the gate's mark is there */
-        sbx_marks_clear(box);
-        sbx_net_end(box);
-        rc = sbx_workspaces_check(box, err);
-        if (!rc)
-            rc = sbx_mounted_files(box, err);
-        if (!rc)
-            rc = sbx_workspaces_mount(box, err);
-        if (!rc)
-            rc = sbx_net_before(box, NULL, err);
-    }
     box->record.starts++;
     if (!rc)
         rc = sbx_runtime_start(box->rt, box->record.container, err);
-    rc = sbx_stage_end(&stage, rc);
-    return rc ? rc : complete(box, when, err);
+    sbx_fault_point("started");
+    return rc ? sbx_stage_end(&stage, rc) : complete(box, when, &stage, err);
 }
 
 static enum sbx_code stop(struct sbx_box *box, struct sbx_err *err)
@@ -81,11 +89,14 @@ static enum sbx_code stop(struct sbx_box *box, struct sbx_err *err)
 /* Started by other means: PID 1 waits, closed, until a gate is there for its namespace. */
 static enum sbx_code started_by_hand(struct sbx_box *box, struct sbx_err *err)
 {
+    struct sbx_stage stage;
+
     if (box->record.net == SBX_NET_ENTER) {
         sbx_net_end(box);
         sbx_marks_clear(box);
         box->record.starts++;
-        return complete(box, SBX_AT_START, err);
+        stage = begin(box);
+        return complete(box, SBX_AT_START, &stage, err);
     }
     if (!sbx_net_ensure(box, err)) /* the namespace is the holder's: the gate stayed */
         return remember(box, err);

@@ -121,6 +121,6 @@ enum sbx_code sbx_step_startup(struct sbx_box *box, unsigned when, unsigned long
         rc = sbx_mark_done(box, cookie, err);
     if (rc || !sbx_plan_has_startup(box->plan))
         return rc;
-    stage = sbx_stage_begin(box->e, "startup", "Run startup commands");
+    stage = sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_STARTUP), "Run startup commands");
     return sbx_stage_end(&stage, wait_for(box, err));
 }

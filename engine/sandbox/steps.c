@@ -42,7 +42,7 @@ static enum sbx_code flush(struct sbx_box *box, struct sbx_pending *p, unsigned 
     size_t n = p->n;
 
     for (size_t i = 0; i < n; i++)
-        stages[i] = sbx_stage_begin(box->e, p->steps[i]->id, "%s", describe(p->steps[i]));
+        stages[i] = sbx_stage_begin(box, p->steps[i], "%s", describe(p->steps[i]));
     if (n)
         rc = p->defaults ? sbx_run_defaults(box, &p->batch, cookie, err)
                          : sbx_batch_run(box, &p->batch, NULL, NULL, err);
@@ -163,7 +163,7 @@ enum sbx_code sbx_steps_run(struct sbx_box *box, unsigned when, unsigned long lo
     enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; !rc && i < box->plan->n_steps; i++)
-        if (box->plan->steps[i].when & when)
+        if (box->plan->steps[i].when & when && box->plan->steps[i].phase >= SBX_PHASE_DEFAULTS)
             rc = run_step(&r, &box->plan->steps[i], err);
     if (!rc && r.installed)
         sbx_event_send(box->e, SBX_EVENT_NOTE, NULL, "Install commands completed");

@@ -33,7 +33,7 @@ static enum sbx_code refuse_ours(struct sbx_engine *e, const char *path, struct 
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(dirs); i++)
         if (shows(path, dirs[i]))
-            return sbx_err_set(err, SBX_DENIED,
+            return sbx_err_set(err, SBX_FAILED,
                                "workspace %s: would show the sandbox %s, where sbx keeps its own "
                                "data; use another directory",
                                path, dirs[i]);
@@ -51,7 +51,7 @@ static enum sbx_code refuse_engine(struct sbx_engine *e, const char *path, struc
         SBX_AUTO_FREE char *real = sockets[i] ? realpath(sockets[i], NULL) : NULL;
 
         if (real && within(real, path))
-            return sbx_err_set(err, SBX_DENIED,
+            return sbx_err_set(err, SBX_FAILED,
                                "workspace %s: holds %s, which gives control of this machine", path,
                                real);
     }
@@ -65,10 +65,10 @@ static enum sbx_code refuse(struct sbx_engine *e, const char *path, struct sbx_e
     enum sbx_code rc;
 
     if (!strcmp(path, "/"))
-        return sbx_err_set(err, SBX_DENIED, "workspace /: the whole machine is refused");
+        return sbx_err_set(err, SBX_FAILED, "workspace /: the whole machine is refused");
     rc = refuse_engine(e, path, err);
     if (!rc && real && within(real, path))
-        rc = sbx_err_set(err, SBX_DENIED,
+        rc = sbx_err_set(err, SBX_FAILED,
                          "workspace %s: your whole home directory is refused (keys, mail and "
                          "log-ins are in it); use a directory below it",
                          path);
@@ -144,7 +144,7 @@ static enum sbx_code check(struct sbx_box *box, const char *path, struct sbx_err
     if (rc)
         return sbx_err_wrap(err, rc, "workspace %s", path);
     if (f.n)
-        return sbx_err_set(err, SBX_DENIED,
+        return sbx_err_set(err, SBX_FAILED,
                            "workspace %s: has %zu socket%s that a process on this machine may answer "
                            "(%s); remove, or allow with --allow-socket PATH",
                            path, f.n, f.n > 1 ? "s" : "", text.ptr);

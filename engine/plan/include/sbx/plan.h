@@ -37,6 +37,9 @@
 enum sbx_when { SBX_AT_CREATE = 1, SBX_AT_START = 2, SBX_AT_ADD = 4 };
 
 enum sbx_phase {
+    SBX_PHASE_IMAGE,           /**< found or pulled */
+    SBX_PHASE_CONTAINER,       /**< settings, mounts and environment: the container is made */
+    SBX_PHASE_NETWORK,         /**< started, its network closed, the gate up */
     SBX_PHASE_DEFAULTS,        /**< hosts, resolver, trust, proxy, sudo, profile */
     SBX_PHASE_HOME,            /**< files/home, before install */
     SBX_PHASE_INSTALL,         /**< one step a command */
@@ -65,7 +68,7 @@ struct sbx_plan_file {
     const char *source; /**< absolute path on the host to read it from */
 };
 
-/** One step; `files` for the phases of files, `argv` for install and startup. */
+/** One step; `files` for the phases of files, `argv` for install and startup, else only what it is. */
 struct sbx_plan_step {
     const char *id; /**< "install/hello/1": phase, kit, number within both from 1 */
     enum sbx_phase phase;

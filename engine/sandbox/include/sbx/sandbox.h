@@ -120,8 +120,8 @@ SBX_MUST_USE enum sbx_code sbx_sandbox_plan(struct sbx_engine *e, const struct s
  * Create and start, run every step up to the agent. On failure (or an interrupt: SBX_CANCELED)
  * nothing is left behind unless keep_failed.
  * @param ret_name in arena
- * @return SBX_OK; SBX_EXISTS (the name is taken); SBX_DENIED (a mount that is refused);
- *         SBX_CONSENT (N10); SBX_UNSUPPORTED (F12, C9); SBX_FAILED (a step) ...
+ * @return SBX_OK; SBX_EXISTS (the name is taken); SBX_CONSENT (N10); SBX_UNSUPPORTED (F12, C9);
+ *         SBX_FAILED (a mount that is refused, a step) ...
  */
 SBX_MUST_USE enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *c,
                                               struct sbx_diags *diags, struct sbx_arena *arena,
