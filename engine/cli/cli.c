@@ -7,13 +7,16 @@
 #include "out.h"
 #include "sbx/text.h"
 
-/* Findings hold text of kits: nothing of it may act on the terminal. */
+/* Text of kits, files and commands is in it: nothing of it may act on the terminal. */
 static void print_safe(FILE *out, const char *prefix, const char *text)
 {
-    SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
+    for (const char *end; *text || *prefix; text = *end ? end + 1 : end, prefix = "") {
+        SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
 
-    if (sbx_text_escape(&b, text, strlen(text)) == SBX_OK && b.ptr)
-        fprintf(out, "%s%s\n", prefix, b.ptr);
+        end = strchrnul(text, '\n');
+        if (sbx_text_escape(&b, text, (size_t)(end - text)) == SBX_OK)
+            fprintf(out, "%s%s\n", prefix, b.ptr ? b.ptr : "");
+    }
 }
 
 void sbx_cli_report(struct sbx_cli *cli)

@@ -11,37 +11,65 @@ void sbx_progress_end(struct sbx_session *s)
     s->step_open = false;
 }
 
-static void draw_step(struct sbx_session *s)
+static void draw_step(struct sbx_session *s, const char *text)
 {
     sbx_progress_end(s);
-    fprintf(s->cli->err, "  %.*s ...", s->width > 12 ? s->width - 8 : 72, s->step);
+    fprintf(s->cli->err, "  %.*s ...", s->width > 12 ? s->width - 8 : 72, text);
     s->step_open = true;
 }
 
-static void draw_done(struct sbx_session *s, const char *mark, int64_t ms)
+static void draw_done(struct sbx_session *s, const char *mark, const char *text, int64_t ms)
 {
     sbx_progress_end(s);
     if (ms >= 100)
-        fprintf(s->cli->err, "%s %s (%.1f s)\n", mark, s->step, (double)ms / 1000);
+        fprintf(s->cli->err, "%s %s (%.1f s)\n", mark, text, (double)ms / 1000);
     else
-        fprintf(s->cli->err, "%s %s\n", mark, s->step);
+        fprintf(s->cli->err, "%s %s\n", mark, text);
+}
+
+static void remember(struct sbx_session *s, const char *id, const char *text)
+{
+    struct sbx_step *step;
+
+    if (s->n_steps == SBX_STEPS_OPEN) /* never, but if so, forget the oldest */
+        memmove(s->steps, s->steps + 1, --s->n_steps * sizeof(*s->steps));
+    step = &s->steps[s->n_steps++];
+    snprintf(step->id, sizeof(step->id), "%s", id ? id : "");
+    snprintf(step->text, sizeof(step->text), "%s", text);
+}
+
+/* The text of a step that ends, which is told by its id; `text` where nothing is known. */
+static const char *recall(struct sbx_session *s, const char *id, const char *text, char *out,
+                          size_t size)
+{
+    for (size_t i = s->n_steps; i-- > 0;)
+        if (!strcmp(s->steps[i].id, id ? id : "")) {
+            snprintf(out, size, "%s", s->steps[i].text);
+            s->n_steps--;
+            memmove(&s->steps[i], &s->steps[i + 1], (s->n_steps - i) * sizeof(*s->steps));
+            return out;
+        }
+    return text;
 }
 
 static void draw(struct sbx_session *s, const struct sbx_event *e, const char *text)
 {
+    char known[sizeof(s->steps[0].text)];
+
     switch (e->kind) {
     case SBX_EVENT_STEP:
-        draw_step(s);
+        remember(s, e->step, text);
+        draw_step(s, text);
         break;
     case SBX_EVENT_OUTPUT:
         sbx_progress_end(s);
         fprintf(s->cli->err, "    %s\n", text);
         break;
     case SBX_EVENT_DONE:
-        draw_done(s, "*", e->elapsed_ms);
+        draw_done(s, "*", recall(s, e->step, text, known, sizeof(known)), e->elapsed_ms);
         break;
     case SBX_EVENT_FAILED:
-        draw_done(s, "!", e->elapsed_ms);
+        draw_done(s, "!", recall(s, e->step, text, known, sizeof(known)), e->elapsed_ms);
         break;
     case SBX_EVENT_WARNING:
         sbx_progress_end(s);
@@ -78,8 +106,6 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
     text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
     if (!text)
         return;
-    if (e->kind == SBX_EVENT_STEP)
-        snprintf(s->step, sizeof(s->step), "%s", text);
     if (s->fancy)
         draw(s, e, text);
     else

@@ -9,6 +9,8 @@
 #include "sbx/sandbox.h"
 #include "userfiles.h"
 
+#define SBX_STEPS_OPEN 16 /* steps that share one exec, so that they begin before others end */
+
 /** One engine and what it was opened with. Starts as { 0 }. */
 struct sbx_session {
     struct sbx_cli *cli;
@@ -18,7 +20,8 @@ struct sbx_session {
     bool quiet;      /**< only warnings */
     bool step_open;  /**< a drawn step waits for its end */
     int width;       /**< of the terminal */
-    char step[200];  /**< text of the step that runs: its end is told by it */
+    struct sbx_step { char id[80], text[160]; } steps[SBX_STEPS_OPEN]; /**< begun and not ended */
+    size_t n_steps;
 };
 
 /** Read the user's files and open the engine. `runtime` may be NULL. */
@@ -36,6 +39,12 @@ enum sbx_runtime_kind sbx_session_runtime(const struct sbx_session *s,
 void sbx_progress_event(void *ctx, const struct sbx_event *event);
 /** End a drawn line before something else writes. */
 void sbx_progress_end(struct sbx_session *s);
+
+/* ---- what the gate refused meanwhile (blocked.c) ---- */
+
+long sbx_blocked_mark(struct sbx_session *s, const char *name); /**< where the log ends now */
+/** Tell the hosts that were refused since the mark, on stderr. */
+void sbx_blocked_tell(struct sbx_session *s, const char *name, long mark);
 
 /* ---- signals (signals.c) ---- */
 

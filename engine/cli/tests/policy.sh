@@ -1,0 +1,112 @@
+#!/bin/bash
+# The user's policy.yaml and settings.yaml as the verbs read and write them. No sandbox, no runtime.
+set -u
+[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
+fail=0 n=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+config=$work/config/sbx
+
+t() { # STATUS TEXT ARGUMENTS...
+    local status=$1 text=$2 out got
+    shift 2
+    out=$(timeout 20 "$SBX_BIN" --no-input "$@" 2>&1 </dev/null)
+    got=$?
+    n=$((n + 1))
+    if [ $got != "$status" ] || [[ $out != *"$text"* ]]; then
+        echo "FAILED: sbx $*: status $got, want $status with [$text]; it says: ${out:0:600}"
+        fail=1
+    fi
+}
+
+# Before anything: balanced holds, kits apart.
+t 0 "preset balanced" policy ls
+t 0 "Allowed: api.github.com:443" policy check network api.github.com
+t 4 "Denied: evil.example.com:443" policy check network evil.example.com
+
+# init succeeds the first time and for the same preset, then names set-default; reset un-initialises.
+t 2 'no preset "open"' policy init open
+t 0 'Global network policy initialized to "deny-all"' policy init deny-all
+t 0 'initialized to "deny-all"' policy init deny-all
+t 1 "sbx policy set-default balanced" policy init balanced
+t 4 "Denied: api.github.com:443" policy check network api.github.com
+t 0 'set to "allow-all"' policy set-default allow-all
+t 0 "Allowed: evil.example.com:80" policy check network http://evil.example.com/path
+t 2 "sbx policy reset --force" policy reset
+t 0 "reset" policy reset --force
+t 0 'initialized to "balanced"' policy init balanced
+t 4 "Denied" policy check network evil.example.com
+
+# Another app has its own.
+t 0 'initialized to "deny-all"' --app-name other policy init deny-all
+t 4 "Denied" --app-name other policy check network api.github.com
+t 0 "Allowed" policy check network api.github.com
+
+# Rules written by hand; deny wins; spellings of a target.
+cat >"$config/policy.yaml" <<'YAML'
+# kept
+preset: deny-all
+initialized: true
+rules:
+  - { decision: allow, resource: "**.example.com:443", id: mine }
+  - { decision: deny, resource: "bad.example.com" }
+  - { decision: allow, resource: "localhost:8080" }
+YAML
+t 0 "mine" policy ls
+t 0 "Allowed: a.b.example.com:443" policy check network https://a.b.example.com
+t 0 "Allowed: a.example.com:443" policy check network A.Example.COM.:443
+t 4 "Denied: a.example.com:80" policy check network a.example.com:80
+t 4 "Denied: bad.example.com:443" policy check network bad.example.com
+t 0 "Rule: mine (user)" policy check network a.example.com --verbose
+t 0 "Allowed: host.docker.internal:8080" policy check network host.docker.internal:8080
+t 4 "UDP" policy check network a.example.com --protocol udp
+t 2 "" policy check network 127.1:80
+t 2 "" policy check network "a b"
+t 2 "" policy check network ""
+t 2 "" policy check network a.example.com:0
+t 2 "" policy check network a.example.com:99999
+t 2 "which port?" policy check network ssh://git.example.com/x
+t 0 "Allowed" policy check network ssh://git@git.example.com:443/x
+t 1 "not found" policy check network --sandbox nobody a.example.com
+t 1 "not found" policy log nobody
+t 1 "not found" policy ls nobody
+t 0 'set to "balanced"' policy set-default balanced
+t 0 "mine" policy ls
+grep -q '^# kept' "$config/policy.yaml" || { echo "FAILED: the comment was lost"; fail=1; }
+
+# The same as one JSON value.
+j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...
+    local expression=$1
+    shift
+    n=$((n + 1))
+    "$SBX_BIN" --no-input "$@" 2>/dev/null | python3 -c "import json, sys; v = json.load(sys.stdin); assert $expression, v" ||
+        { echo "FAILED: sbx $*: $expression"; fail=1; }
+}
+j 'v["allowed"] is True and v["rule"] == "mine" and v["resource_value"] == "a.example.com:443"' \
+    policy check network a.example.com --json
+j 'v["allowed"] is False and v["deny_kind"] == "implicit" and v["reason"] == "default-deny"' \
+    policy check network evil.example.org --json
+j 'v["deny_kind"] == "explicit"' policy check network bad.example.com --json
+j 'any(r["id"] == "mine" and r["resources"] == ["**.example.com:443"] and r["editable"] for r in v["rules"])' \
+    policy ls --output json
+j 'v == {"blocked_hosts": [], "allowed_hosts": [], "failed_hosts": []}' policy log --json
+
+# Broken files are named with the place, by every verb that reads them.
+echo 'presett: x' >"$config/policy.yaml"
+t 1 "policy.yaml:1" policy ls
+t 1 "preset" policy init balanced
+t 1 "policy.yaml:1" plan shell "$work"
+printf 'rules: [ { decision: allow, resource: "a..b" } ]\n' >"$config/policy.yaml"
+t 1 "policy.yaml:1" policy check network a.example.com
+printf 'rules: [ { decision: allow, resource: "a.example.com", sandbox: "demo" } ]\n' >"$config/policy.yaml"
+t 1 "rules of one sandbox are not built yet" policy ls
+rm "$config/policy.yaml"
+echo 'images: [ ]' >"$config/settings.yaml"
+t 1 "settings.yaml:1" policy ls
+printf 'images: { shell: "example.com/mine:1" }\nruntime: oci\n' >"$config/settings.yaml"
+j 'v["container"]["image"] == "example.com/mine:1"' plan shell "$work" --json
+j 'v["container"]["image"] == "other:2"' plan shell "$work" --json --template other:2
+
+[ $fail = 0 ] && echo "ok: $n command lines"
+exit $fail
