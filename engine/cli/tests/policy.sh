@@ -7,6 +7,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 config=$work/config/sbx
+mkdir "$work/ws"
 
 t() { # STATUS TEXT ARGUMENTS...
     local status=$1 text=$2 out got
@@ -96,7 +97,7 @@ j 'v == {"blocked_hosts": [], "allowed_hosts": [], "failed_hosts": []}' policy l
 echo 'presett: x' >"$config/policy.yaml"
 t 1 "policy.yaml:1" policy ls
 t 1 "preset" policy init balanced
-t 1 "policy.yaml:1" plan shell "$work"
+t 1 "policy.yaml:1" plan shell "$work/ws"
 printf 'rules: [ { decision: allow, resource: "a..b" } ]\n' >"$config/policy.yaml"
 t 1 "policy.yaml:1" policy check network a.example.com
 printf 'rules: [ { decision: allow, resource: "a.example.com", sandbox: "demo" } ]\n' >"$config/policy.yaml"
@@ -105,8 +106,8 @@ rm "$config/policy.yaml"
 echo 'images: [ ]' >"$config/settings.yaml"
 t 1 "settings.yaml:1" policy ls
 printf 'images: { shell: "example.com/mine:1" }\nruntime: oci\n' >"$config/settings.yaml"
-j 'v["container"]["image"] == "example.com/mine:1"' plan shell "$work" --json
-j 'v["container"]["image"] == "other:2"' plan shell "$work" --json --template other:2
+j 'v["container"]["image"] == "example.com/mine:1"' plan shell "$work/ws" --json
+j 'v["container"]["image"] == "other:2"' plan shell "$work/ws" --json --template other:2
 
 [ $fail = 0 ] && echo "ok: $n command lines"
 exit $fail
