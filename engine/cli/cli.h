@@ -41,22 +41,22 @@ struct sbx_cli;
 
 struct sbx_verb {
     const char *name;
-    const char *summary; /**< one line of the parent's list */
-    const char *args;    /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
-    const char *about;   /**< paragraphs for help; NULL: the summary is enough */
-    const char *example; /**< lines of shell; NULL: none */
+    const char *summary;               /**< one line of the parent's list */
+    const char *args;                  /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
+    const char *about;                 /**< paragraphs for help; NULL: the summary is enough */
+    const char *example;               /**< lines of shell; NULL: none */
     const struct sbx_verb *const *sub; /**< its own verbs; then it does nothing itself */
     size_t n_sub;
     const struct sbx_opt_group *groups;
     size_t n_groups;
-    size_t size;             /**< bytes of the verb's options, starting all zero */
-    unsigned min, max;       /**< number of positionals */
-    unsigned stop_at;        /**< after so many positionals flags end by themselves; 0: never */
-    bool rest;               /**< words after "--" are kept apart (else they are positionals) */
-    bool passthrough;        /**< output belongs to the sandbox: no --output */
+    size_t size;       /**< bytes of the verb's options, starting all zero */
+    unsigned min, max; /**< number of positionals */
+    unsigned stop_at;  /**< after so many positionals flags end by themselves; 0: never */
+    bool rest;         /**< words after "--" are kept apart (else they are positionals) */
+    bool passthrough;  /**< output belongs to the sandbox: no --output */
     bool hidden;
     enum sbx_words words;
-    const char *not_built;   /**< users of sbx know it; refused with this text */
+    const char *not_built; /**< users of sbx know it; refused with this text */
     enum sbx_code (*run)(struct sbx_cli *cli, struct sbx_err *err);
 };
 
@@ -64,18 +64,18 @@ struct sbx_verb {
 struct sbx_cli {
     struct sbx_arena *arena;
     const struct sbx_verb *verb;
-    char path[96];           /**< "sbx policy set-default" */
+    char path[96]; /**< "sbx policy set-default" */
     struct sbx_globals global;
-    void *options;           /**< the verb's */
-    struct sbx_texts args;   /**< positionals */
-    struct sbx_texts rest;   /**< after "--", where the command keeps them apart */
-    bool rest_given;         /**< there was a "--" */
+    void *options;         /**< the verb's */
+    struct sbx_texts args; /**< positionals */
+    struct sbx_texts rest; /**< after "--", where the command keeps them apart */
+    bool rest_given;       /**< there was a "--" */
     enum sbx_format format;
-    FILE *out, *err;         /**< results; all else */
-    bool printed;            /**< the JSON or YAML value is out */
-    struct sbx_diags diags;  /**< findings of the whole run */
-    size_t reported;         /**< of diags: already shown */
-    int status;              /**< exit status where a code is not enough (exec); -1: by code */
+    FILE *out, *err;        /**< results; all else */
+    bool printed;           /**< the JSON or YAML value is out */
+    struct sbx_diags diags; /**< findings of the whole run */
+    size_t reported;        /**< of diags: already shown */
+    int status;             /**< exit status where a code is not enough (exec); -1: by code */
 };
 
 extern const struct sbx_verb sbx_root; /**< table.c */
@@ -86,11 +86,11 @@ extern const struct sbx_opt_group sbx_global_group;
  * With --help the positionals are not counted.
  * @return SBX_OK, SBX_USAGE, SBX_UNSUPPORTED or SBX_NO_MEMORY
  */
-SBX_MUST_USE enum sbx_code sbx_cli_parse(struct sbx_cli *cli, const struct sbx_verb *root,
-                                         int argc, char *const *argv, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_cli_parse(struct sbx_cli *cli, const struct sbx_verb *root, int argc,
+                                         char *const *argv, struct sbx_err *err);
 /** Find a command by words; `*used` words were commands. NULL never: the deepest that matched. */
-const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *const *words,
-                                       size_t n, size_t *used);
+const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *const *words, size_t n,
+                                    size_t *used);
 
 /** Parse, run, print the error: the whole program. */
 int sbx_cli_main(int argc, char *const *argv, FILE *out, FILE *err);

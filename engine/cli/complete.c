@@ -9,7 +9,7 @@
 struct line {
     const struct sbx_verb *verb;
     size_t n_args;
-    bool ended; /* behind "--" */
+    bool ended;                    /* behind "--" */
     const struct sbx_opt *pending; /* the last word is this flag's value */
     const char *app;
     const char *word;
@@ -20,7 +20,8 @@ struct line {
 static const struct sbx_opt *find_opt(const struct sbx_verb *v, const char *name, size_t len,
                                       char letter)
 {
-    struct sbx_opt_set sets[] = { { v->groups, v->n_groups, NULL }, { &sbx_global_group, 1, NULL } };
+    struct sbx_opt_set sets[] = { { v->groups, v->n_groups, NULL },
+                                  { &sbx_global_group, 1, NULL } };
     struct sbx_opt_found f;
 
     if (name ? sbx_opt_find(sets, 2, name, len, &f) : sbx_opt_find_letter(sets, 2, letter, &f))
@@ -105,14 +106,12 @@ static void offer_value(const struct line *l, const struct sbx_opt *o, const cha
         offer(l, prefix, o->choices[i], NULL);
     if (!o->choices && !strcmp(o->name, "kit"))
         offer_kits(l, false);
-    if (!o->choices && (!strcmp(o->name, "kit") || strstr(o->name, "file") || !strcmp(o->value, "PATH")))
+    if (!o->choices &&
+        (!strcmp(o->name, "kit") || strstr(o->name, "file") || !strcmp(o->value, "PATH")))
         fputs(":files\n", l->out);
 }
 
-static void offer_name(void *ctx, const char *name)
-{
-    offer(ctx, "", name, "sandbox");
-}
+static void offer_name(void *ctx, const char *name) { offer(ctx, "", name, "sandbox"); }
 
 static void offer_words(struct line *l)
 {
@@ -161,7 +160,9 @@ static void offer_words(struct line *l)
 
 void sbx_complete(const char *const *words, size_t n, sbx_names_fn names, FILE *out)
 {
-    struct line l = { .verb = &sbx_root, .word = n ? words[n - 1] : "", .names = names, .out = out };
+    struct line l = {
+        .verb = &sbx_root, .word = n ? words[n - 1] : "", .names = names, .out = out
+    };
     const char *eq = strchr(l.word, '=');
     char prefix[64];
 
@@ -169,7 +170,8 @@ void sbx_complete(const char *const *words, size_t n, sbx_names_fn names, FILE *
     l.ended = l.ended || (l.verb->stop_at && l.n_args >= l.verb->stop_at);
     if (l.pending) {
         offer_value(&l, l.pending, "");
-    } else if (!l.ended && !strncmp(l.word, "--", 2) && eq && (size_t)(eq - l.word) < sizeof(prefix) - 1) {
+    } else if (!l.ended && !strncmp(l.word, "--", 2) && eq &&
+               (size_t)(eq - l.word) < sizeof(prefix) - 1) {
         const struct sbx_opt *o = find_opt(l.verb, l.word + 2, (size_t)(eq - l.word - 2), 0);
 
         snprintf(prefix, sizeof(prefix), "%.*s", (int)(eq + 1 - l.word), l.word);

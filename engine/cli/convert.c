@@ -50,13 +50,13 @@ static enum sbx_code put_env(struct env *e, const char *entry, struct sbx_err *e
     return SBX_OK;
 }
 
-static enum sbx_code add_env(struct env *e, const char *text, const char *where, struct sbx_err *err)
+static enum sbx_code add_env(struct env *e, const char *text, const char *where,
+                             struct sbx_err *err)
 {
     size_t name = strcspn(text, "=");
     const char *value, *entry = text;
 
-    if (!name || isdigit((unsigned char)text[0]) ||
-        strcspn(text, " \t") < name)
+    if (!name || isdigit((unsigned char)text[0]) || strcspn(text, " \t") < name)
         return sbx_err_set(err, SBX_USAGE, "%s: \"%s\" is no NAME=VALUE", where, text);
     if (!text[name]) { /* a bare name copies the host's value; unset there is unset here */
         value = getenv(text);
@@ -148,7 +148,8 @@ enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_
     if (rc)
         return sbx_err_wrap(err, SBX_USAGE, "--name");
     if (o->memory && (!sbx_size_parse(o->memory, &ret->memory) || ret->memory <= 0))
-        return sbx_err_set(err, SBX_USAGE, "--memory %s: want a size such as 512m or 8g", o->memory);
+        return sbx_err_set(err, SBX_USAGE, "--memory %s: want a size such as 512m or 8g",
+                           o->memory);
     ret->name = o->name;
     ret->image = o->image;
     ret->cpus = o->cpus;

@@ -11,7 +11,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
     SBX_TEXT(S, image, "template", 't', "IMAGE", "Use this image instead of the agent's"),
     SBX_TEXT(S, pull, "pull", 0, "WHEN", "Pull the image: always, missing (default) or never",
              .choices = pulls),
-    SBX_NUMBER(S, cpus, "cpus", 0, "N", "Processors the sandbox may use (0: the kit's limit, or none)"),
+    SBX_NUMBER(S, cpus, "cpus", 0, "N",
+               "Processors the sandbox may use (0: the kit's limit, or none)"),
     SBX_TEXT(S, memory, "memory", 'm', "SIZE", "Memory limit, such as 512m or 8g"),
     SBX_LISTOF(S, env, "env", 'e', "NAME[=VALUE]",
                "Set a variable; without a value it is copied from here (repeatable)"),
@@ -27,7 +28,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
                "Accept a host where the network cannot be isolated as designed"),
     SBX_SWITCH(S, strict_startup, "strict-startup", 0,
                "Fail when a foreground startup command fails"),
-    SBX_SWITCH(S, keep_failed, "keep-failed", 0, "Keep the sandbox when making it fails, to look inside"),
+    SBX_SWITCH(S, keep_failed, "keep-failed", 0,
+               "Keep the sandbox when making it fails, to look inside"),
     SBX_REFUSED("clone", 0, SBX_OPT_SWITCH, NULL, "working on a private clone is not built yet"),
     SBX_REFUSED("branch", 0, SBX_OPT_TEXT, "NAME", "gone from sbx; pass a git worktree as PATH"),
     SBX_REFUSED("publish", 'p', SBX_OPT_LIST, "SPEC", "publishing ports is not built yet"),
@@ -35,7 +37,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
     SBX_REFUSED("credential", 0, SBX_OPT_LIST, "S=V", "credentials are not built yet"),
     SBX_REFUSED("skills", 0, SBX_OPT_TEXT, "MODE", "the shared skills store is not built"),
     SBX_REFUSED("static-mcp", 0, SBX_OPT_TEXT, "NAMES", "MCP servers are not built"),
-    SBX_REFUSED("cloud", 0, SBX_OPT_SWITCH, NULL, "there is no cloud: sandboxes run on this machine"),
+    SBX_REFUSED("cloud", 0, SBX_OPT_SWITCH, NULL,
+                "there is no cloud: sandboxes run on this machine"),
     SBX_OPT_END
 };
 

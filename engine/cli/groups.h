@@ -32,6 +32,8 @@ extern const char *const sbx_preset_names[]; /**< NULL-terminated */
 
 /* A group of rows at a member of the verb's options. */
 #define SBX_GROUP(heading, rows, s, member)                                                        \
-    { .title = heading, .v = rows, .at = offsetof(s, member) }
+    {                                                                                              \
+        .title = heading, .v = rows, .at = offsetof(s, member)                                     \
+    }
 
 #endif

@@ -50,9 +50,8 @@ static void print_indented(const char *text, FILE *out)
 
 void sbx_help_print(const struct sbx_verb *c, const char *path, FILE *out)
 {
-    fprintf(out, "%s\n\nUsage:\n  %s %s%s%s\n", c->summary, path,
-            c->n_sub ? "COMMAND" : "[flags]", !c->n_sub && c->args ? " " : "",
-            !c->n_sub && c->args ? c->args : "");
+    fprintf(out, "%s\n\nUsage:\n  %s %s%s%s\n", c->summary, path, c->n_sub ? "COMMAND" : "[flags]",
+            !c->n_sub && c->args ? " " : "", !c->n_sub && c->args ? c->args : "");
     if (c->about)
         fprintf(out, "\n%s\n", c->about);
     if (c->n_sub)
@@ -114,8 +113,9 @@ static void docs_command(const struct sbx_verb *c, const char *path, FILE *out)
 
 void sbx_docs_print(FILE *out)
 {
-    fputs("# Commands\n\nMade from the program's own table by `sbx completion docs`; do not edit.\n",
-          out);
+    fputs(
+        "# Commands\n\nMade from the program's own table by `sbx completion docs`; do not edit.\n",
+        out);
     fprintf(out, "\n%s\n", sbx_root.about);
     docs_opts(&sbx_global_group, out);
     docs_command(&sbx_root, sbx_root.name, out);

@@ -12,14 +12,14 @@
 #include "sbx/arena.h"
 #include "sbx/err.h"
 
-#define SBX_LOG_LINE_MAX 65536 /* bytes of a record; the gate's longest is below 2 KiB */
+#define SBX_LOG_LINE_MAX 65536  /* bytes of a record; the gate's longest is below 2 KiB */
 #define SBX_LOG_ROWS_MAX 100000 /* rows of a summary; a sandbox can ask for any number of names */
 
 enum sbx_log_section { SBX_LOG_BLOCKED, SBX_LOG_ALLOWED, SBX_LOG_FAILED, SBX_LOG_SECTIONS };
 
 struct sbx_log_row {
     const char *sandbox, *type, *host, *proxy, *rule, *reason; /**< host with its port; in arena */
-    const char *first, *last; /**< RFC 3339 */
+    const char *first, *last;                                  /**< RFC 3339 */
     long long count;
     enum sbx_log_section section;
 };
@@ -29,8 +29,8 @@ struct sbx_log_view {
     struct sbx_arena *arena;
     struct sbx_log_row *rows;
     size_t n, cap;
-    json_t *index;   /* key of a row -> its number */
-    size_t skipped;  /**< lines that were no record, and rows over the bound */
+    json_t *index;  /* key of a row -> its number */
+    size_t skipped; /**< lines that were no record, and rows over the bound */
 };
 void sbx_log_view_release(struct sbx_log_view *v);
 SBX_DEFINE_AUTO(sbx_log_view, sbx_log_view_release);

@@ -7,10 +7,7 @@
 #define BASE_AGENT "shell"
 #define BASE_IMAGE "sbx.local/base:bookworm" /* what scripts/base-image.sh makes */
 
-void sbx_make_release(struct sbx_make *m)
-{
-    sbx_artifact_free(m->artifact);
-}
+void sbx_make_release(struct sbx_make *m) { sbx_artifact_free(m->artifact); }
 
 static enum sbx_code take_paths(struct sbx_cli *cli, struct sbx_make *m, size_t from,
                                 struct sbx_err *err)
@@ -63,7 +60,8 @@ static bool is_local(struct sbx_session *s, const struct sbx_make *m, const char
 
     /* A runtime that does not answer is an error of its own later on, not of this look. */
     return !sbx_engine_runtime(s->engine, m->create.runtime, &rt, &unused) &&
-           !sbx_runtime_image_ensure(rt, image, SBX_PULL_NEVER, NULL, s->cli->arena, &found, &unused);
+           !sbx_runtime_image_ensure(rt, image, SBX_PULL_NEVER, NULL, s->cli->arena, &found,
+                                     &unused);
 }
 
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)

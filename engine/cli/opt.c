@@ -64,8 +64,8 @@ static enum sbx_code check_choice(const struct sbx_opt *o, const char *text, str
     for (size_t i = 0; o->choices[i]; i++) {
         if (!strcmp(o->choices[i], text))
             return SBX_OK;
-        used += (size_t)snprintf(list + used, used < sizeof(list) ? sizeof(list) - used : 0,
-                                 "%s%s", i ? ", " : "", o->choices[i]);
+        used += (size_t)snprintf(list + used, used < sizeof(list) ? sizeof(list) - used : 0, "%s%s",
+                                 i ? ", " : "", o->choices[i]);
         if (used >= sizeof(list))
             break;
     }
@@ -144,8 +144,8 @@ static enum sbx_code put(const struct sbx_opt_found *f, const char *text, int ma
 }
 
 static enum sbx_code read_long(const struct sbx_opt_set *sets, size_t n, int argc,
-                               char *const *argv, int *i, const char *what,
-                               struct sbx_arena *arena, struct sbx_err *err)
+                               char *const *argv, int *i, const char *what, struct sbx_arena *arena,
+                               struct sbx_err *err)
 {
     const char *name = argv[*i] + 2, *text = strchr(name, '=');
     size_t len = text ? (size_t)(text - name) : strlen(name);

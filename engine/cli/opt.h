@@ -41,32 +41,48 @@ struct sbx_opt {
 };
 
 /* The member must have the type of its row: _Generic has no other branch. */
-#define SBX_AT(s, member, type) _Generic(((s *)0)->member, type: offsetof(s, member))
+#define SBX_AT(s, member, type) _Generic(((s *)0)->member, type : offsetof(s, member))
 #define SBX_SWITCH(s, m, n, l, h, ...)                                                             \
-    { .name = n, .letter = l, .type = SBX_OPT_SWITCH, .at = SBX_AT(s, m, bool), .help = h,         \
-      __VA_ARGS__ }
+    {                                                                                              \
+        .name = n, .letter = l, .type = SBX_OPT_SWITCH, .at = SBX_AT(s, m, bool), .help = h,       \
+        __VA_ARGS__                                                                                \
+    }
 #define SBX_TEXT(s, m, n, l, val, h, ...)                                                          \
-    { .name = n, .letter = l, .type = SBX_OPT_TEXT, .at = SBX_AT(s, m, const char *),              \
-      .value = val, .help = h, __VA_ARGS__ }
+    {                                                                                              \
+        .name = n, .letter = l, .type = SBX_OPT_TEXT, .at = SBX_AT(s, m, const char *),            \
+        .value = val, .help = h, __VA_ARGS__                                                       \
+    }
 #define SBX_LISTOF(s, m, n, l, val, h, ...)                                                        \
-    { .name = n, .letter = l, .type = SBX_OPT_LIST, .at = SBX_AT(s, m, struct sbx_texts),          \
-      .value = val, .help = h, __VA_ARGS__ }
+    {                                                                                              \
+        .name = n, .letter = l, .type = SBX_OPT_LIST, .at = SBX_AT(s, m, struct sbx_texts),        \
+        .value = val, .help = h, __VA_ARGS__                                                       \
+    }
 #define SBX_NUMBER(s, m, n, l, val, h, ...)                                                        \
-    { .name = n, .letter = l, .type = SBX_OPT_NUMBER, .at = SBX_AT(s, m, double), .value = val,    \
-      .help = h, __VA_ARGS__ }
+    {                                                                                              \
+        .name = n, .letter = l, .type = SBX_OPT_NUMBER, .at = SBX_AT(s, m, double), .value = val,  \
+        .help = h, __VA_ARGS__                                                                     \
+    }
 #define SBX_COUNT(s, m, n, l, val, h, ...)                                                         \
-    { .name = n, .letter = l, .type = SBX_OPT_COUNT, .at = SBX_AT(s, m, unsigned), .value = val,   \
-      .help = h, __VA_ARGS__ }
+    {                                                                                              \
+        .name = n, .letter = l, .type = SBX_OPT_COUNT, .at = SBX_AT(s, m, unsigned), .value = val, \
+        .help = h, __VA_ARGS__                                                                     \
+    }
 /** A flag that users of sbx may type and that is not built. */
 #define SBX_REFUSED(n, l, t, val, why)                                                             \
-    { .name = n, .letter = l, .type = t, .value = val, .help = why, .hidden = true, .refused = why }
+    {                                                                                              \
+        .name = n, .letter = l, .type = t, .value = val, .help = why, .hidden = true,              \
+        .refused = why                                                                             \
+    }
 
-#define SBX_OPT_END { .name = NULL }
+#define SBX_OPT_END                                                                                \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
 
 struct sbx_opt_group {
-    const char *title; /**< heading in help; NULL: "Flags" */
+    const char *title;       /**< heading in help; NULL: "Flags" */
     const struct sbx_opt *v; /**< ends with SBX_OPT_END */
-    size_t at; /**< offset of the group's struct in the verb's options */
+    size_t at;               /**< offset of the group's struct in the verb's options */
 };
 
 /** A set of groups with the structs they write to. */

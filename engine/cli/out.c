@@ -15,7 +15,8 @@ enum sbx_code sbx_out_value(struct sbx_cli *cli, json_t *value, struct sbx_err *
         return SBX_OK;
     cli->printed = true;
     if (cli->format != SBX_FORMAT_YAML) {
-        if (json_dumpf(mine, cli->out, JSON_INDENT(2) | JSON_ENCODE_ANY) || fputc('\n', cli->out) < 0)
+        if (json_dumpf(mine, cli->out, JSON_INDENT(2) | JSON_ENCODE_ANY) ||
+            fputc('\n', cli->out) < 0)
             return sbx_err_errno(err, "write to standard output");
         return SBX_OK;
     }
@@ -108,7 +109,8 @@ const char *sbx_out_ago(struct sbx_arena *arena, long long then, long long now)
     static const struct {
         long long seconds;
         const char *unit;
-    } units[] = { { 31536000, "year" }, { 2592000, "month" }, { 86400, "day" }, { 3600, "hour" }, { 60, "minute" }, { 1, "second" } };
+    } units[] = { { 31536000, "year" }, { 2592000, "month" }, { 86400, "day" },
+                  { 3600, "hour" },     { 60, "minute" },     { 1, "second" } };
     long long past = now - then;
 
     if (past < 1)

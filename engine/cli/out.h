@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "sbx/json.h"
 
-#define SBX_COLUMNS_MAX 10 /* columns of a table; `policy log` has 8 */
+#define SBX_COLUMNS_MAX 10    /* columns of a table; `policy log` has 8 */
 #define SBX_OUT_MAX 268435456 /* bytes of one output: a log at its cap of 64 MiB, as pretty JSON */
 
 /**

@@ -12,8 +12,8 @@ static const struct sbx_verb *child(const struct sbx_verb *c, const char *name)
     return NULL;
 }
 
-const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *const *words,
-                                       size_t n, size_t *used)
+const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *const *words, size_t n,
+                                    size_t *used)
 {
     const struct sbx_verb *c = root, *next;
 
@@ -31,8 +31,9 @@ static enum sbx_code unknown_command(const struct sbx_cli *cli, const char *word
         if (!cli->verb->sub[i]->hidden && !cli->verb->sub[i]->not_built)
             sbx_suggest_try(&s, cli->verb->sub[i]->name);
     if (s.best)
-        return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?",
-                           word, cli->path, s.best);
+        return sbx_err_set(err, SBX_USAGE,
+                           "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?", word,
+                           cli->path, s.best);
     return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"", word, cli->path);
 }
 
@@ -53,10 +54,7 @@ static enum sbx_code enter(struct sbx_cli *cli, const char *word, struct sbx_err
     return cli->options ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
-static void keep(struct sbx_texts *list, const char *word)
-{
-    list->v[list->n++] = word;
-}
+static void keep(struct sbx_texts *list, const char *word) { list->v[list->n++] = word; }
 
 static enum sbx_code read_flag(struct sbx_cli *cli, int argc, char *const *argv, int *i,
                                struct sbx_err *err)

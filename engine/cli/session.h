@@ -16,11 +16,13 @@ struct sbx_session {
     struct sbx_cli *cli;
     struct sbx_engine *engine;
     struct sbx_user_files files; /**< settings.yaml, policy.yaml */
-    bool fancy;      /**< progress is drawn on a terminal */
-    bool quiet;      /**< only warnings */
-    bool step_open;  /**< a drawn step waits for its end */
-    int width;       /**< of the terminal */
-    struct sbx_step { char id[80], text[160]; } steps[SBX_STEPS_OPEN]; /**< begun and not ended */
+    bool fancy;                  /**< progress is drawn on a terminal */
+    bool quiet;                  /**< only warnings */
+    bool step_open;              /**< a drawn step waits for its end */
+    int width;                   /**< of the terminal */
+    struct sbx_step {
+        char id[80], text[160];
+    } steps[SBX_STEPS_OPEN]; /**< begun and not ended */
     size_t n_steps;
 };
 
@@ -81,11 +83,13 @@ SBX_MUST_USE enum sbx_code sbx_env_list(struct sbx_arena *arena, const struct sb
 /** Words as a NULL-terminated array, in arena; NULL: no memory. */
 const char *const *sbx_argv(struct sbx_arena *arena, const char *const *v, size_t n);
 /** "PATH", "PATH:ro", "PATH:rw"; in arena. */
-SBX_MUST_USE enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const char *const *v, size_t n,
-                                              struct sbx_workspace **ret, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const char *const *v,
+                                              size_t n, struct sbx_workspace **ret,
+                                              struct sbx_err *err);
 /** Fill `ret` from the options: all but artifact, workspaces, and what settings.yaml may say too. */
-SBX_MUST_USE enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_opts *o,
-                                           struct sbx_create *ret, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_create_fill(struct sbx_arena *arena,
+                                           const struct sbx_sandbox_opts *o, struct sbx_create *ret,
+                                           struct sbx_err *err);
 enum sbx_pull sbx_pull_of(const char *text); /**< "always", "missing", "never"; NULL: missing */
 
 /* ---- what run, create and plan do alike (make.c) ---- */

@@ -32,12 +32,9 @@ static void on_signal(int number)
     errno = saved;
 }
 
-static int open_pipe(int fds[2])
-{
-    return fds[0] >= 0 ? 0 : pipe2(fds, O_CLOEXEC | O_NONBLOCK);
-}
+static int open_pipe(int fds[2]) { return fds[0] >= 0 ? 0 : pipe2(fds, O_CLOEXEC | O_NONBLOCK); }
 
-static void catch(const int *numbers, size_t n)
+static void catch (const int *numbers, size_t n)
 {
     struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     struct sigaction old;
@@ -56,7 +53,7 @@ int sbx_interrupt_fd(void)
         return -1;
     forwarding = 0;
     interrupted = 0;
-    catch(numbers, SBX_ARRAY_LEN(numbers));
+    catch (numbers, SBX_ARRAY_LEN(numbers));
     return interrupt_pipe[0];
 }
 
@@ -67,7 +64,7 @@ enum sbx_code sbx_forward_signals(int *ret_signals, int *ret_resize, struct sbx_
     if (open_pipe(signal_pipe) || open_pipe(resize_pipe))
         return sbx_err_errno(err, "pipe for signals");
     forwarding = 1;
-    catch(numbers, SBX_ARRAY_LEN(numbers));
+    catch (numbers, SBX_ARRAY_LEN(numbers));
     *ret_signals = signal_pipe[0];
     *ret_resize = resize_pipe[0];
     return SBX_OK;

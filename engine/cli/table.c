@@ -8,8 +8,8 @@ static const struct sbx_opt global_rows[] = {
     SBX_TEXT(struct sbx_globals, app, "app-name", 0, "NAME",
              "Keep sandboxes, state and settings apart under this name"),
     SBX_SWITCH(struct sbx_globals, debug, "debug", 'D', "Say more about what happens"),
-    SBX_TEXT(struct sbx_globals, output, "output", 0, "FORMAT", "Print results as table, json or yaml",
-             .choices = outputs),
+    SBX_TEXT(struct sbx_globals, output, "output", 0, "FORMAT",
+             "Print results as table, json or yaml", .choices = outputs),
     SBX_SWITCH(struct sbx_globals, json, "json", 0, "Short for --output json"),
     SBX_TEXT(struct sbx_globals, output, "format", 0, "FORMAT", "Older spelling of --output",
              .choices = outputs, .hidden = true),
@@ -20,7 +20,8 @@ static const struct sbx_opt global_rows[] = {
 };
 
 const struct sbx_opt_group sbx_global_group = {
-    .title = "Global flags", .v = global_rows,
+    .title = "Global flags",
+    .v = global_rows,
 };
 
 static const struct sbx_verb
@@ -30,7 +31,8 @@ static const struct sbx_verb
     n_diagnose = SBX_NOT_BUILT("diagnose", "not built yet"),
     n_env = SBX_NOT_BUILT("env", "environment files are not built yet"),
     n_mcp = SBX_NOT_BUILT("mcp", "MCP servers are not built"),
-    n_mount = SBX_NOT_BUILT("mount", "mounts are fixed when a sandbox is made; pass PATH to create"),
+    n_mount = SBX_NOT_BUILT("mount",
+                            "mounts are fixed when a sandbox is made; pass PATH to create"),
     n_move = SBX_NOT_BUILT("move", "there is no cloud: sandboxes run on this machine"),
     n_port = SBX_NOT_BUILT("port", "publishing ports is not built yet"),
     n_ports = SBX_NOT_BUILT("ports", "publishing ports is not built yet"),
@@ -41,21 +43,50 @@ static const struct sbx_verb
     n_skills = SBX_NOT_BUILT("skills", "the shared skills store is not built");
 
 static const struct sbx_verb *const top[] = {
-    &sbx_verb_run, &sbx_verb_create, &sbx_verb_exec, &sbx_verb_ls, &sbx_verb_inspect,
-    &sbx_verb_stop, &sbx_verb_start, &sbx_verb_rm, &sbx_verb_plan, &sbx_verb_kit,
-    &sbx_verb_policy, &sbx_verb_template, &sbx_verb_login, &sbx_verb_logout, &sbx_verb_reset,
-    &sbx_verb_version, &sbx_verb_completion, &sbx_verb_help, &sbx_verb_complete,
-    &n_cp, &n_daemon, &n_df, &n_diagnose, &n_env, &n_mcp, &n_mount, &n_move, &n_port, &n_ports,
-    &n_prune, &n_secret, &n_settings, &n_setup, &n_skills,
+    &sbx_verb_run,
+    &sbx_verb_create,
+    &sbx_verb_exec,
+    &sbx_verb_ls,
+    &sbx_verb_inspect,
+    &sbx_verb_stop,
+    &sbx_verb_start,
+    &sbx_verb_rm,
+    &sbx_verb_plan,
+    &sbx_verb_kit,
+    &sbx_verb_policy,
+    &sbx_verb_template,
+    &sbx_verb_login,
+    &sbx_verb_logout,
+    &sbx_verb_reset,
+    &sbx_verb_version,
+    &sbx_verb_completion,
+    &sbx_verb_help,
+    &sbx_verb_complete,
+    &n_cp,
+    &n_daemon,
+    &n_df,
+    &n_diagnose,
+    &n_env,
+    &n_mcp,
+    &n_mount,
+    &n_move,
+    &n_port,
+    &n_ports,
+    &n_prune,
+    &n_secret,
+    &n_settings,
+    &n_setup,
+    &n_skills,
 };
 
 const struct sbx_verb sbx_root = {
     .name = "sbx",
     .summary = "Run coding agents in sandboxes that kits describe",
-    .about =
-        "A sandbox is a container whose only network is a gate on this machine. Kits, directories with\n"
-        "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts it may reach.\n"
-        "No daemon and no account: each command does its work and ends.",
+    .about = "A sandbox is a container whose only network is a gate on this machine. Kits, "
+             "directories with\n"
+             "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts "
+             "it may reach.\n"
+             "No daemon and no account: each command does its work and ends.",
     .example = "sbx run claude\n"
                "sbx run shell --kit ./my-kit ~/project\n"
                "sbx exec my-sandbox -- git status",

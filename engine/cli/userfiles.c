@@ -16,9 +16,11 @@ static enum sbx_code take_rules(struct sbx_cli *cli, struct sbx_user_files *f, s
         const struct sbx_policy_entry *e = &f->file.rules[i];
 
         if (e->sandbox)
-            return sbx_err_set(err, SBX_UNSUPPORTED,
-                               "policy.yaml: rule %s is for sandbox \"%s\": rules of one sandbox are "
-                               "not built yet", e->id, e->sandbox);
+            return sbx_err_set(
+                err, SBX_UNSUPPORTED,
+                "policy.yaml: rule %s is for sandbox \"%s\": rules of one sandbox are "
+                "not built yet",
+                e->id, e->sandbox);
         v[i] = (struct sbx_user_rule){ e->decision, e->resource, e->id };
     }
     f->policy.rules = v;

@@ -23,8 +23,10 @@ static const char bash_script[] =
     "    COMPREPLY=()\n"
     "    while IFS=$'\\t' read -r line _; do\n"
     "        case $line in\n"
-    "        :files) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$last\") ;;\n"
-    "        :dirs) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$last\") ;;\n"
+    "        :files) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
+    "<(compgen -f -- \"$last\") ;;\n"
+    "        :dirs) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < "
+    "<(compgen -d -- \"$last\") ;;\n"
     "        *) COMPREPLY+=(\"${line##*=}\") ;;\n"
     "        esac\n"
     "    done < <(\"${COMP_WORDS[0]}\" __complete -- \"${words[@]}\" 2>/dev/null)\n"
@@ -52,24 +54,23 @@ static const char zsh_script[] =
     "}\n"
     "if [[ $funcstack[1] == _sbx ]]; then _sbx; else compdef _sbx sbx; fi\n";
 
-static const char fish_script[] =
-    "# Completion of sbx for fish:  sbx completion fish | source\n"
-    "function __sbx_complete\n"
-    "    set -l words (commandline -opc) (commandline -ct)\n"
-    "    set -l program $words[1]\n"
-    "    set -e words[1]\n"
-    "    for line in ($program __complete -- $words 2>/dev/null)\n"
-    "        switch $line\n"
-    "            case ':files'\n"
-    "                __fish_complete_path (commandline -ct)\n"
-    "            case ':dirs'\n"
-    "                __fish_complete_directories (commandline -ct)\n"
-    "            case '*'\n"
-    "                echo $line\n"
-    "        end\n"
-    "    end\n"
-    "end\n"
-    "complete -c sbx -f -a '(__sbx_complete)'\n";
+static const char fish_script[] = "# Completion of sbx for fish:  sbx completion fish | source\n"
+                                  "function __sbx_complete\n"
+                                  "    set -l words (commandline -opc) (commandline -ct)\n"
+                                  "    set -l program $words[1]\n"
+                                  "    set -e words[1]\n"
+                                  "    for line in ($program __complete -- $words 2>/dev/null)\n"
+                                  "        switch $line\n"
+                                  "            case ':files'\n"
+                                  "                __fish_complete_path (commandline -ct)\n"
+                                  "            case ':dirs'\n"
+                                  "                __fish_complete_directories (commandline -ct)\n"
+                                  "            case '*'\n"
+                                  "                echo $line\n"
+                                  "        end\n"
+                                  "    end\n"
+                                  "end\n"
+                                  "complete -c sbx -f -a '(__sbx_complete)'\n";
 
 static enum sbx_code completion(struct sbx_cli *cli, struct sbx_err *err)
 {
@@ -84,7 +85,8 @@ static enum sbx_code completion(struct sbx_cli *cli, struct sbx_err *err)
     else if (!strcmp(shell, "docs"))
         sbx_docs_print(cli->out);
     else
-        return sbx_err_set(err, SBX_USAGE, "no completion for \"%s\": want bash, zsh or fish", shell);
+        return sbx_err_set(err, SBX_USAGE, "no completion for \"%s\": want bash, zsh or fish",
+                           shell);
     return SBX_OK;
 }
 

@@ -9,10 +9,10 @@ struct create_opts {
     bool quiet;
 };
 
-static const struct sbx_opt create_rows[] = {
-    SBX_SWITCH(struct create_opts, quiet, "quiet", 'q', "Print the name of the sandbox, no progress"),
-    SBX_OPT_END
-};
+static const struct sbx_opt create_rows[] = { SBX_SWITCH(
+                                                  struct create_opts, quiet, "quiet", 'q',
+                                                  "Print the name of the sandbox, no progress"),
+                                              SBX_OPT_END };
 static const struct sbx_opt_group groups[] = {
     { .v = create_rows },
     SBX_GROUP("Kits", sbx_kit_rows, struct create_opts, kit),
@@ -51,11 +51,13 @@ const struct sbx_verb sbx_verb_create = {
     .name = "create",
     .summary = "Make a sandbox and start it, without its agent",
     .args = "[AGENT|KIT] [PATH[:ro]...]",
-    .about =
-        "AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory of a sandbox kit,\n"
-        "written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH is mounted at the\n"
-        "same absolute path; the first one is where commands run; \":ro\" makes it read-only. Without a PATH\n"
-        "nothing is mounted. Prints the name of the sandbox.",
+    .about = "AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory "
+             "of a sandbox kit,\n"
+             "written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH "
+             "is mounted at the\n"
+             "same absolute path; the first one is where commands run; \":ro\" makes it read-only. "
+             "Without a PATH\n"
+             "nothing is mounted. Prints the name of the sandbox.",
     .example = "sbx create claude ~/project\n"
                "sbx create shell --kit node --kit ./my-mixin --name try ~/project ~/reference:ro",
     .groups = groups,

@@ -13,12 +13,17 @@ struct exec_opts {
 static const struct sbx_opt rows[] = {
     SBX_SWITCH(struct exec_opts, interactive, "interactive", 'i', "Attach standard input"),
     SBX_SWITCH(struct exec_opts, tty, "tty", 't', "Give the command a terminal"),
-    SBX_TEXT(struct exec_opts, user, "user", 'u', "USER", "Run as this user, NAME or UID[:GID] (default: agent)"),
-    SBX_TEXT(struct exec_opts, workdir, "workdir", 'w', "DIR", "Run in this directory (default: the first workspace)"),
-    SBX_LISTOF(struct exec_opts, env, "env", 'e', "NAME[=VALUE]", "Set a variable for this command (repeatable)"),
-    SBX_LISTOF(struct exec_opts, env_files, "env-file", 0, "FILE", "Read variables from a file (repeatable)"),
+    SBX_TEXT(struct exec_opts, user, "user", 'u', "USER",
+             "Run as this user, NAME or UID[:GID] (default: agent)"),
+    SBX_TEXT(struct exec_opts, workdir, "workdir", 'w', "DIR",
+             "Run in this directory (default: the first workspace)"),
+    SBX_LISTOF(struct exec_opts, env, "env", 'e', "NAME[=VALUE]",
+               "Set a variable for this command (repeatable)"),
+    SBX_LISTOF(struct exec_opts, env_files, "env-file", 0, "FILE",
+               "Read variables from a file (repeatable)"),
     SBX_SWITCH(struct exec_opts, privileged, "privileged", 0, "Give the command extended rights"),
-    SBX_REFUSED("detach", 'd', SBX_OPT_SWITCH, NULL, "commands are not detached; omit -d, or put it behind \"sh -c '... &'\""),
+    SBX_REFUSED("detach", 'd', SBX_OPT_SWITCH, NULL,
+                "commands are not detached; omit -d, or put it behind \"sh -c '... &'\""),
     SBX_REFUSED("detach-keys", 0, SBX_OPT_TEXT, "KEYS", "there is no detaching from a command"),
     SBX_OPT_END
 };
@@ -61,10 +66,11 @@ const struct sbx_verb sbx_verb_exec = {
     .name = "exec",
     .summary = "Run a command in a sandbox",
     .args = "SANDBOX [--] COMMAND [ARG...]",
-    .about =
-        "Starts a stopped sandbox first. The command runs without a shell, as the agent, in the first\n"
-        "workspace. The exit status is the command's; 125: sbx itself failed, 126: the command cannot be\n"
-        "run, 127: it was not found, 128 and more: it ended by a signal.",
+    .about = "Starts a stopped sandbox first. The command runs without a shell, as the agent, in "
+             "the first\n"
+             "workspace. The exit status is the command's; 125: sbx itself failed, 126: the "
+             "command cannot be\n"
+             "run, 127: it was not found, 128 and more: it ended by a signal.",
     .example = "sbx exec my-sandbox git status\n"
                "sbx exec -it my-sandbox bash\n"
                "sbx exec -u root my-sandbox -- sh -c 'apt-get update && apt-get install -y jq'",

@@ -26,7 +26,8 @@ static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p)
                               p->mounts[i].read_only ? " read-only" : ""));
     for (size_t i = 0; i < p->n_rules; i++)
         line(cli, i ? "" : "Network",
-             sbx_arena_printf(a, "%s %s%s%s%s", p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
+             sbx_arena_printf(a, "%s %s%s%s%s",
+                              p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
                               p->rules[i].pattern, p->rules[i].kit ? " (kit " : "",
                               p->rules[i].kit ? p->rules[i].kit : "", p->rules[i].kit ? ")" : ""));
     for (size_t i = 0; i < p->n_ports; i++)

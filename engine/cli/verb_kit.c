@@ -13,15 +13,27 @@ static const struct sbx_verb
     n_verify = SBX_NOT_BUILT("verify", "signing kits is not built yet");
 
 static const struct sbx_verb *const subs[] = {
-    &sbx_verb_kit_validate, &sbx_verb_kit_inspect, &n_add, &n_builder, &n_delete, &n_pack,
-    &n_provenance, &n_pull, &n_push, &n_resolve, &n_sign, &n_verify,
+    &sbx_verb_kit_validate,
+    &sbx_verb_kit_inspect,
+    &n_add,
+    &n_builder,
+    &n_delete,
+    &n_pack,
+    &n_provenance,
+    &n_pull,
+    &n_push,
+    &n_resolve,
+    &n_sign,
+    &n_verify,
 };
 
 const struct sbx_verb sbx_verb_kit = {
     .name = "kit",
     .summary = "Check and show kits",
-    .about = "A kit is a directory with a spec.yaml and, beside it, files/. The kits of the program itself are\n"
-             "known by name: claude, codex, gemini, opencode and shell are agents; git-identity, hello,\n"
+    .about = "A kit is a directory with a spec.yaml and, beside it, files/. The kits of the "
+             "program itself are\n"
+             "known by name: claude, codex, gemini, opencode and shell are agents; git-identity, "
+             "hello,\n"
              "http-server, node and python are mixins.",
     .sub = subs,
     .n_sub = SBX_ARRAY_LEN(subs),

@@ -33,18 +33,20 @@ static void show_credentials(struct sbx_cli *cli, const struct sbx_artifact *a)
 
         for (size_t j = 0; j < c->api_key.inject.len; j++)
             line(cli, i || j ? "" : "Credentials",
-                 sbx_arena_printf(cli->arena, "%s for %s", c->service, c->api_key.inject.v[j].domain));
+                 sbx_arena_printf(cli->arena, "%s for %s", c->service,
+                                  c->api_key.inject.v[j].domain));
         if (c->oauth.set)
-            line(cli, i || c->api_key.inject.len ? "" : "Credentials",
-                 sbx_arena_printf(cli->arena, "%s by OAuth at %s", c->service, c->oauth.token_host));
+            line(
+                cli, i || c->api_key.inject.len ? "" : "Credentials",
+                sbx_arena_printf(cli->arena, "%s by OAuth at %s", c->service, c->oauth.token_host));
     }
 }
 
 static void show_setup(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
     for (size_t i = 0; i < a->install.len; i++)
-        line(cli, i ? "" : "Install", a->install.v[i].description ? a->install.v[i].description
-                                                                  : a->install.v[i].command);
+        line(cli, i ? "" : "Install",
+             a->install.v[i].description ? a->install.v[i].description : a->install.v[i].command);
     for (size_t i = 0; i < a->startup.len; i++) {
         const struct sbx_startup *s = &a->startup.v[i];
 
@@ -65,24 +67,26 @@ static void show_setup(struct sbx_cli *cli, const struct sbx_artifact *a)
 static void show_rest(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
     for (size_t i = 0; i < a->variables.len; i++)
-        line(cli, i ? "" : "Environment",
-             sbx_arena_printf(cli->arena, "%s=%s", a->variables.v[i].name, a->variables.v[i].value));
+        line(
+            cli, i ? "" : "Environment",
+            sbx_arena_printf(cli->arena, "%s=%s", a->variables.v[i].name, a->variables.v[i].value));
     for (size_t i = 0; i < a->volumes.len; i++)
         line(cli, i ? "" : "Volumes",
              sbx_arena_printf(cli->arena, "%s%s", a->volumes.v[i].path,
                               a->volumes.v[i].type && *a->volumes.v[i].type ? " (tmpfs)" : ""));
     for (size_t i = 0; i < a->ports.len; i++)
         line(cli, i ? "" : "Ports",
-             sbx_arena_printf(cli->arena, "%d/%s %s", a->ports.v[i].container,
-                              a->ports.v[i].protocol && *a->ports.v[i].protocol
-                                  ? a->ports.v[i].protocol : "tcp",
-                              a->ports.v[i].name ? a->ports.v[i].name : ""));
+             sbx_arena_printf(
+                 cli->arena, "%d/%s %s", a->ports.v[i].container,
+                 a->ports.v[i].protocol && *a->ports.v[i].protocol ? a->ports.v[i].protocol : "tcp",
+                 a->ports.v[i].name ? a->ports.v[i].name : ""));
     for (size_t i = 0; i < a->args.len; i++)
         line(cli, i ? "" : "Arguments",
              sbx_arena_printf(cli->arena, "%s%s%s", a->args.v[i].name,
                               a->args.v[i].required ? " (required)" : " = ",
-                              a->args.v[i].required ? "" : a->args.v[i].default_value
-                                  ? a->args.v[i].default_value : ""));
+                              a->args.v[i].required        ? ""
+                              : a->args.v[i].default_value ? a->args.v[i].default_value
+                                                           : ""));
 }
 
 static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
@@ -135,9 +139,12 @@ const struct sbx_verb sbx_verb_kit_inspect = {
     .name = "inspect",
     .summary = "Show what a kit says",
     .args = "KIT",
-    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on standard\n"
-             "input. With --output json the whole artifact is printed, with the field names that other tools\n"
-             "for kits know; a kit that does not load prints {\"diagnostics\": [...]} and fails. \"extends\" and\n"
+    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
+             "standard\n"
+             "input. With --output json the whole artifact is printed, with the field names that "
+             "other tools\n"
+             "for kits know; a kit that does not load prints {\"diagnostics\": [...]} and fails. "
+             "\"extends\" and\n"
              "\"mixins\" are shown as written.",
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network",

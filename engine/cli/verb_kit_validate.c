@@ -11,8 +11,7 @@ static enum sbx_code note_error(struct sbx_cli *cli, const char *reference, enum
     struct sbx_pos at = { .file = reference };
 
     /* Of one kit alone, main() says it. */
-    if (cli->diags.errors == errors_before &&
-        (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
+    if (cli->diags.errors == errors_before && (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
         sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", err->text);
     return rc;
 }
@@ -29,8 +28,8 @@ static json_t *strings(const struct sbx_strs *s)
 static json_t *row(const char *reference, const struct sbx_artifact *a, const struct sbx_err *err)
 {
     if (!a)
-        return json_pack("{s:s,s:b,s:s,s:[]}", "reference", reference, "valid", 0, "error", err->text,
-                         "warnings");
+        return json_pack("{s:s,s:b,s:s,s:[]}", "reference", reference, "valid", 0, "error",
+                         err->text, "warnings");
     return json_pack("{s:s,s:b,s:s,s:s,s:o}", "reference", reference, "valid", 1, "name", a->name,
                      "kind", a->kind, "warnings", strings(&a->warnings));
 }
@@ -70,8 +69,8 @@ static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
     }
     if (cli->format != SBX_FORMAT_TABLE) {
         json_t *list = sbx_diags_json(&cli->diags);
-        enum sbx_code rc = sbx_out_value(cli, list ? json_pack("{s:O,s:o}", "kits", kits,
-                                                               "diagnostics", list) : NULL, err);
+        enum sbx_code rc = sbx_out_value(
+            cli, list ? json_pack("{s:O,s:o}", "kits", kits, "diagnostics", list) : NULL, err);
 
         if (rc)
             return rc;
@@ -85,9 +84,11 @@ const struct sbx_verb sbx_verb_kit_validate = {
     .name = "validate",
     .summary = "Check kits and say all that is wrong with them",
     .args = "KIT...",
-    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on standard\n"
-             "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write.\n"
-             "A valid kit prints \"VALID: NAME (KIND)\". Nothing is fetched, composed or run.",
+    .about =
+        "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
+        "standard\n"
+        "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write.\n"
+        "A valid kit prints \"VALID: NAME (KIND)\". Nothing is fetched, composed or run.",
     .example = "sbx kit validate ./my-kit\n"
                "sbx kit validate --json kits/*/ | jq '.diagnostics[].message'",
     .min = 1,

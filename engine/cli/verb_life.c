@@ -99,8 +99,8 @@ static enum sbx_code names_of_all(struct sbx_cli *cli, struct sbx_session *s, st
     return rc;
 }
 
-static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s, const struct sbx_texts *names,
-                            struct sbx_err *err)
+static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s,
+                            const struct sbx_texts *names, struct sbx_err *err)
 {
     const struct rm_opts *o = cli->options;
     struct sbx_sandbox_info info;
@@ -114,8 +114,9 @@ static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s, const st
         if (rc)
             return rc;
     }
-    snprintf(question, sizeof(question), names->n == 1 ? "Remove sandbox %s and all in it?"
-                                                       : "Remove %2$zu sandboxes (%1$s ...) and all in them?",
+    snprintf(question, sizeof(question),
+             names->n == 1 ? "Remove sandbox %s and all in it?"
+                           : "Remove %2$zu sandboxes (%1$s ...) and all in them?",
              names->v[0], names->n);
     snprintf(instead, sizeof(instead), "sbx rm --force %s", o->all ? "--all" : names->v[0]);
     return sbx_cli_confirm(cli, question, instead, err);
@@ -129,8 +130,9 @@ static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)
     enum sbx_code rc;
 
     if (o->all == (cli->args.n > 0))
-        return sbx_err_set(err, SBX_USAGE, o->all ? "name sandboxes or give --all, not both"
-                                                  : "which sandbox? Name one, or give --all");
+        return sbx_err_set(err, SBX_USAGE,
+                           o->all ? "name sandboxes or give --all, not both"
+                                  : "which sandbox? Name one, or give --all");
     rc = sbx_session_open(&s, cli, NULL, err);
     if (!rc && o->all)
         rc = names_of_all(cli, &s, &names, err);
@@ -181,7 +183,8 @@ const struct sbx_verb sbx_verb_rm = {
     .name = "rm",
     .summary = "Remove sandboxes with all that is in them",
     .args = "[SANDBOX...]",
-    .about = "Removes container, volumes and state. Mounted directories of the host stay as they are.",
+    .about =
+        "Removes container, volumes and state. Mounted directories of the host stay as they are.",
     .example = "sbx rm my-sandbox\n"
                "sbx rm --force --all",
     .groups = rm_groups,
@@ -195,7 +198,8 @@ const struct sbx_verb sbx_verb_rm = {
 const struct sbx_verb sbx_verb_reset = {
     .name = "reset",
     .summary = "Remove every sandbox and all state of this app",
-    .about = "Only of this app (--app-name): others keep theirs. Files under the configuration directory stay,\n"
+    .about = "Only of this app (--app-name): others keep theirs. Files under the configuration "
+             "directory stay,\n"
              "but the network policy is as before \"policy init\".",
     .groups = reset_groups,
     .n_groups = SBX_ARRAY_LEN(reset_groups),

@@ -16,8 +16,7 @@ static const struct sbx_opt login_rows[] = {
     SBX_OPT_END
 };
 static const struct sbx_opt logout_rows[] = {
-    SBX_SWITCH(struct login_opts, yes, "yes", 'y', "Accepted and not used"),
-    SBX_OPT_END
+    SBX_SWITCH(struct login_opts, yes, "yes", 'y', "Accepted and not used"), SBX_OPT_END
 };
 static const struct sbx_opt_group login_groups[] = {
     { .v = login_rows },
@@ -60,7 +59,8 @@ const struct sbx_verb sbx_verb_login = {
 const struct sbx_verb sbx_verb_logout = {
     .name = "logout",
     .summary = "Succeed: no account is needed",
-    .about = "Kept so that scripts written for other versions of sbx work unchanged. Stops nothing.",
+    .about =
+        "Kept so that scripts written for other versions of sbx work unchanged. Stops nothing.",
     .groups = logout_groups,
     .n_groups = SBX_ARRAY_LEN(logout_groups),
     .size = sizeof(struct login_opts),

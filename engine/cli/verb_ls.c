@@ -8,8 +8,7 @@ struct ls_opts {
 };
 
 static const struct sbx_opt rows[] = {
-    SBX_SWITCH(struct ls_opts, quiet, "quiet", 'q', "Print names only"),
-    SBX_OPT_END
+    SBX_SWITCH(struct ls_opts, quiet, "quiet", 'q', "Print names only"), SBX_OPT_END
 };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
@@ -21,7 +20,10 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_sandbox_info
 
     for (size_t i = 0; i < n; i++) {
         const char *cells[] = {
-            v[i].name, v[i].agent, sbx_status_name(v[i].status), NULL,
+            v[i].name,
+            v[i].agent,
+            sbx_status_name(v[i].status),
+            NULL,
             sbx_info_workspace(cli->arena, &v[i]),
         };
 

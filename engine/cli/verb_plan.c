@@ -70,14 +70,13 @@ static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p, stru
         line(cli, i ? "" : "Variables",
              sbx_arena_printf(a, "%s=%s (%s)", p->env[i].name, p->env[i].value, p->env[i].origin));
     for (size_t i = 0; i < p->n_rules; i++)
-        line(cli, i ? "" : "Network",
-             sbx_arena_printf(a, "%s %s (kit %s)%s%s",
-                              p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
-                              p->rules[i].pattern, p->rules[i].kit,
-                              p->rules[i].needs_consent && !p->rules[i].consented
-                                  ? ", only with --approve " : "",
-                              p->rules[i].needs_consent && !p->rules[i].consented
-                                  ? p->rules[i].pattern : ""));
+        line(
+            cli, i ? "" : "Network",
+            sbx_arena_printf(
+                a, "%s %s (kit %s)%s%s", p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
+                p->rules[i].pattern, p->rules[i].kit,
+                p->rules[i].needs_consent && !p->rules[i].consented ? ", only with --approve " : "",
+                p->rules[i].needs_consent && !p->rules[i].consented ? p->rules[i].pattern : ""));
     for (size_t i = 0; i < p->n_ports; i++)
         line(cli, i ? "" : "Ports",
              sbx_arena_printf(a, "%d (kit %s), not published: that comes in a later version",
@@ -110,8 +109,8 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_session *s,
 static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
 {
     struct plan_opts *o = cli->options;
-    SBX_AUTO(sbx_make) m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime,
-                             .cwd_default = true };
+    SBX_AUTO(sbx_make)
+    m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime, .cwd_default = true };
     SBX_AUTO(sbx_session) s = { .quiet = true };
     SBX_AUTO_PTR(sbx_plan) p = NULL;
     enum sbx_code rc = sbx_make_prepare(cli, &m, err);
@@ -132,7 +131,8 @@ const struct sbx_verb sbx_verb_plan = {
     .name = "plan",
     .summary = "Show what run would make and do, and make nothing",
     .args = "[AGENT|KIT] [PATH[:ro]...]",
-    .about = "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it would be recorded\n"
+    .about = "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it "
+             "would be recorded\n"
              "with the sandbox, with its digest and the configuration of the gate.",
     .example = "sbx plan claude --kit ./my-kit\n"
                "sbx plan shell --json | jq .gate.rules",

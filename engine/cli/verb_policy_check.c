@@ -14,11 +14,11 @@ struct check_opts {
 static const char *const protocols[] = { "tcp", "udp", NULL };
 
 static const struct sbx_opt rows[] = {
-    SBX_TEXT(struct check_opts, sandbox, "sandbox", 0, "NAME", "Ask the gate of this sandbox, kits included"),
-    SBX_TEXT(struct check_opts, protocol, "protocol", 0, "PROTOCOL", "tcp (default); udp is always denied",
-             .choices = protocols),
-    SBX_SWITCH(struct check_opts, verbose, "verbose", 0, "Name the rule that decides"),
-    SBX_OPT_END
+    SBX_TEXT(struct check_opts, sandbox, "sandbox", 0, "NAME",
+             "Ask the gate of this sandbox, kits included"),
+    SBX_TEXT(struct check_opts, protocol, "protocol", 0, "PROTOCOL",
+             "tcp (default); udp is always denied", .choices = protocols),
+    SBX_SWITCH(struct check_opts, verbose, "verbose", 0, "Name the rule that decides"), SBX_OPT_END
 };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
@@ -59,28 +59,31 @@ static json_t *answer_json(const char *target, const char *context, const char *
 {
     return json_pack("{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "allowed", (int)allowed,
                      "deny_kind",
-                     allowed ? json_null() : json_string(v->rule ? "explicit" : "implicit"), "context",
-                     context, "action", "net:connect:tcp", "resource_type", "net:domain",
+                     allowed ? json_null() : json_string(v->rule ? "explicit" : "implicit"),
+                     "context", context, "action", "net:connect:tcp", "resource_type", "net:domain",
                      "resource_value", value, "target", target, "type", "network", "reason", reason,
                      "rule", v->rule ? json_string(v->rule->id) : json_null(), "origin",
                      v->rule ? json_string(v->rule->origin) : json_null());
 }
 
-static enum sbx_code print(struct sbx_cli *cli, const struct sbx_policy *p, const struct sbx_host *host,
-                           uint16_t port, struct sbx_err *err)
+static enum sbx_code print(struct sbx_cli *cli, const struct sbx_policy *p,
+                           const struct sbx_host *host, uint16_t port, struct sbx_err *err)
 {
     const struct check_opts *o = cli->options;
     struct sbx_verdict v = sbx_policy_judge(p, host, port);
-    bool udp = o->protocol && !strcmp(o->protocol, "udp"), allowed = v.decision == SBX_ALLOW && !udp;
+    bool udp = o->protocol && !strcmp(o->protocol, "udp"),
+         allowed = v.decision == SBX_ALLOW && !udp;
     const char *reason = udp ? "udp" : v.reason;
-    const char *value = sbx_arena_printf(cli->arena, host->kind == SBX_HOST_IPV6 ? "[%s]:%u" : "%s:%u",
-                                         host->text, port);
+    const char *value = sbx_arena_printf(
+        cli->arena, host->kind == SBX_HOST_IPV6 ? "[%s]:%u" : "%s:%u", host->text, port);
     char why[SBX_EXPLAIN_MAX];
 
     cli->status = allowed ? 0 : sbx_code_exit(SBX_DENIED);
     if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli, answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", value,
-                                              &v, allowed, reason), err);
+        return sbx_out_value(cli,
+                             answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", value,
+                                         &v, allowed, reason),
+                             err);
     fprintf(cli->out, "%s: %s\n", allowed ? "Allowed" : "Denied", value);
     if (o->verbose && v.rule)
         fprintf(cli->out, "Rule: %s (%s) %s\n", v.rule->id, v.rule->origin, v.rule->text);
@@ -117,8 +120,10 @@ static const struct sbx_verb v_network = {
     .name = "network",
     .summary = "Would a connection be allowed?",
     .args = "TARGET",
-    .about = "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. The answer is\n"
-             "the gate's own, by name and port; the addresses of a name are judged again when it connects.\n"
+    .about = "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. "
+             "The answer is\n"
+             "the gate's own, by name and port; the addresses of a name are judged again when it "
+             "connects.\n"
              "Exit status 0: allowed, 4: denied.",
     .example = "sbx policy check network api.example.com\n"
                "sbx policy check network --sandbox my-sandbox http://deb.debian.org/",

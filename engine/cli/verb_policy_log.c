@@ -15,8 +15,10 @@ struct log_opts {
 static const char *const types[] = { "all", "network", "filesystem", NULL };
 
 static const struct sbx_opt rows[] = {
-    SBX_SWITCH(struct log_opts, raw, "raw", 0, "Print the records themselves, one JSON value a line"),
-    SBX_COUNT(struct log_opts, limit, "limit", 0, "N", "At most N rows of each section (with --raw: the last N)"),
+    SBX_SWITCH(struct log_opts, raw, "raw", 0,
+               "Print the records themselves, one JSON value a line"),
+    SBX_COUNT(struct log_opts, limit, "limit", 0, "N",
+              "At most N rows of each section (with --raw: the last N)"),
     SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only"),
     SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network (there are no others)",
              .choices = types, .hidden = true),
@@ -24,11 +26,12 @@ static const struct sbx_opt rows[] = {
 };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
-static const char *const section_names[] = { "Blocked requests", "Allowed requests", "Failed requests" };
+static const char *const section_names[] = { "Blocked requests", "Allowed requests",
+                                             "Failed requests" };
 static const char *const section_keys[] = { "blocked_hosts", "allowed_hosts", "failed_hosts" };
 
-static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const char *name, FILE **ret,
-                              struct sbx_err *err)
+static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const char *name,
+                              FILE **ret, struct sbx_err *err)
 {
     const char *path = NULL;
     enum sbx_code rc = sbx_sandbox_log_path(s->engine, name, cli->arena, &path, err);
@@ -43,9 +46,10 @@ static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const 
 
 static json_t *row_json(const struct sbx_log_row *r)
 {
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "vm_name", r->sandbox, "type", r->type,
-                     "host", r->host, "proxy_type", r->proxy, "rule", r->rule, "reason", r->reason,
-                     "last_seen", r->last, "count_since", r->first, "count", (json_int_t)r->count);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "vm_name", r->sandbox, "type",
+                     r->type, "host", r->host, "proxy_type", r->proxy, "rule", r->rule, "reason",
+                     r->reason, "last_seen", r->last, "count_since", r->first, "count",
+                     (json_int_t)r->count);
 }
 
 static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit,
@@ -77,8 +81,10 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_log_view *v,
 
         for (size_t i = 0; i < v->n && c.len < limit; i++) {
             const struct sbx_log_row *r = &v->rows[i];
-            const char *cells[] = { r->sandbox, r->type, r->host, r->proxy, r->rule, r->reason, r->last,
-                                    sbx_arena_printf(cli->arena, "%lld", r->count) };
+            const char *cells[] = { r->sandbox, r->type,
+                                    r->host,    r->proxy,
+                                    r->rule,    r->reason,
+                                    r->last,    sbx_arena_printf(cli->arena, "%lld", r->count) };
 
             if (r->section == (enum sbx_log_section)section && sbx_columns_add(&c, cells, err))
                 return SBX_NO_MEMORY;
@@ -149,8 +155,9 @@ static enum sbx_code names(struct sbx_cli *cli, struct sbx_session *s, struct sb
     return rc;
 }
 
-static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s, const struct sbx_texts *who,
-                              struct sbx_log_view *v, json_t *records, struct sbx_err *err)
+static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
+                              const struct sbx_texts *who, struct sbx_log_view *v, json_t *records,
+                              struct sbx_err *err)
 {
     const struct log_opts *o = cli->options;
     enum sbx_code rc = SBX_OK;
@@ -202,8 +209,10 @@ const struct sbx_verb sbx_verb_policy_log = {
     .name = "log",
     .summary = "Show what sandboxes asked for, and what was decided",
     .args = "[SANDBOX]",
-    .about = "Two sections, blocked and allowed (and failed: allowed, but the host did not answer), with one row a\n"
-             "host and port. PROXY is how it came: forward and forward-bypass by the proxy, transparent and network\n"
+    .about = "Two sections, blocked and allowed (and failed: allowed, but the host did not "
+             "answer), with one row a\n"
+             "host and port. PROXY is how it came: forward and forward-bypass by the proxy, "
+             "transparent and network\n"
              "around it. The log of a removed sandbox is kept until its name is used again.",
     .example = "sbx policy log my-sandbox\n"
                "sbx policy log my-sandbox --raw | jq 'select(.decision == \"deny\")'",

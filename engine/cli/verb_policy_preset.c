@@ -12,8 +12,7 @@ struct preset_opts {
 };
 
 static const struct sbx_opt reset_rows[] = {
-    SBX_SWITCH(struct preset_opts, force, "force", 'f', "Do not ask"),
-    SBX_OPT_END
+    SBX_SWITCH(struct preset_opts, force, "force", 'f', "Do not ask"), SBX_OPT_END
 };
 static const struct sbx_opt_group reset_groups[] = { { .v = reset_rows } };
 
@@ -21,7 +20,8 @@ static enum sbx_code check_preset(const char *name, struct sbx_err *err)
 {
     if (sbx_policy_is_preset(name))
         return SBX_OK;
-    return sbx_err_set(err, SBX_USAGE, "no preset \"%s\": want allow-all, balanced or deny-all", name);
+    return sbx_err_set(err, SBX_USAGE, "no preset \"%s\": want allow-all, balanced or deny-all",
+                       name);
 }
 
 /* Write it, then tell the gates of running sandboxes. */
@@ -67,7 +67,8 @@ static enum sbx_code init(struct sbx_cli *cli, struct sbx_err *err)
     if (files.file.initialized && strcmp(files.file.preset, preset))
         return sbx_err_set(err, SBX_EXISTS,
                            "the global network policy is already \"%s\"; change it with: "
-                           "sbx policy set-default %s", files.file.preset, preset);
+                           "sbx policy set-default %s",
+                           files.file.preset, preset);
     rc = put_preset(cli, &paths, preset, err);
     if (!rc)
         fprintf(cli->out, "Global network policy initialized to \"%s\"\n", preset);
@@ -104,8 +105,8 @@ static json_t *rule_json(const json_t *rule, const char *sandbox)
     const char *source = field(rule, "source");
     bool preset = !strcmp(source, "preset");
 
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:b}", "id", field(rule, "id"), "name",
-                     field(rule, "id"), "policy_name", field(rule, "origin"), "scope",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:b}", "id", field(rule, "id"),
+                     "name", field(rule, "id"), "policy_name", field(rule, "origin"), "scope",
                      sandbox && !strcmp(source, "kit") ? "sandbox" : "global", "applies_to",
                      sandbox && !strcmp(source, "kit") ? sandbox : "all", "decision",
                      field(rule, "decision"), "resources", field(rule, "pattern"), "resource_type",
@@ -121,8 +122,7 @@ static enum sbx_code list(struct sbx_cli *cli, const json_t *rules, const char *
     json_t *all = json_array(), *rule;
     size_t i;
 
-    json_array_foreach((json_t *)rules, i, rule)
-    {
+    json_array_foreach((json_t *)rules, i, rule) {
         bool kit = sandbox && !strcmp(field(rule, "source"), "kit");
         const char *cells[] = { field(rule, "id"), field(rule, "origin"), kit ? sandbox : "all",
                                 field(rule, "decision"), field(rule, "pattern") };
@@ -153,8 +153,10 @@ const struct sbx_verb sbx_verb_policy_set_default = {
     .name = "set-default",
     .summary = "Choose the preset that holds for every sandbox",
     .args = "allow-all|balanced|deny-all",
-    .about = "allow-all opens every public host; balanced opens a documented list of registries, code hosts and\n"
-             "model services; deny-all opens nothing. What a kit allows counts under each of them, and a deny rule\n"
+    .about = "allow-all opens every public host; balanced opens a documented list of registries, "
+             "code hosts and\n"
+             "model services; deny-all opens nothing. What a kit allows counts under each of them, "
+             "and a deny rule\n"
              "always wins. Running sandboxes follow at once.",
     .example = "sbx policy set-default deny-all",
     .min = 1,
@@ -167,7 +169,8 @@ const struct sbx_verb sbx_verb_policy_init = {
     .name = "init",
     .summary = "Choose the preset the first time",
     .args = "allow-all|balanced|deny-all",
-    .about = "Like set-default, but fails when another preset was chosen before, so that a script cannot widen\n"
+    .about = "Like set-default, but fails when another preset was chosen before, so that a script "
+             "cannot widen\n"
              "what a person set.",
     .min = 1,
     .max = 1,

@@ -14,9 +14,12 @@ struct run_opts {
 };
 
 static const struct sbx_opt run_rows[] = {
-    SBX_SWITCH(struct run_opts, detach, "detach", 'd', "Start the sandbox without its agent and print its name"),
-    SBX_SWITCH(struct run_opts, detach, "detached", 0, "Older spelling of --detach", .hidden = true),
-    SBX_SWITCH(struct run_opts, task, "task", 0, "Start the agent without a terminal, for a task given behind --"),
+    SBX_SWITCH(struct run_opts, detach, "detach", 'd',
+               "Start the sandbox without its agent and print its name"),
+    SBX_SWITCH(struct run_opts, detach, "detached", 0, "Older spelling of --detach",
+               .hidden = true),
+    SBX_SWITCH(struct run_opts, task, "task", 0,
+               "Start the agent without a terminal, for a task given behind --"),
     SBX_OPT_END
 };
 static const struct sbx_opt_group groups[] = {
@@ -73,20 +76,22 @@ static enum sbx_code find_here(struct sbx_cli *cli, struct sbx_session *s, struc
 static enum sbx_code check_reattach(const struct run_opts *o, const char *name, struct sbx_err *err)
 {
     const struct sbx_sandbox_opts *s = &o->sandbox;
-    const char *flag = s->image         ? "template"
-                       : s->memory      ? "memory"
-                       : s->cpus > 0    ? "cpus"
-                       : s->pull        ? "pull"
-                       : s->privileged  ? "allow-privileged"
-                       : s->userns      ? "allow-userns"
-                       : s->sockets.n   ? "allow-socket"
-                                        : NULL;
+    const char *flag = s->image        ? "template"
+                       : s->memory     ? "memory"
+                       : s->cpus > 0   ? "cpus"
+                       : s->pull       ? "pull"
+                       : s->privileged ? "allow-privileged"
+                       : s->userns     ? "allow-userns"
+                       : s->sockets.n  ? "allow-socket"
+                                       : NULL;
 
     if (!flag)
         return SBX_OK;
-    return sbx_err_set(err, SBX_USAGE,
-                       "sandbox \"%s\" exists and --%s only counts when one is made; remove it first "
-                       "(sbx rm %s) or leave the flag out", name, flag, name);
+    return sbx_err_set(
+        err, SBX_USAGE,
+        "sandbox \"%s\" exists and --%s only counts when one is made; remove it first "
+        "(sbx rm %s) or leave the flag out",
+        name, flag, name);
 }
 
 static enum sbx_code check_same(const struct target *t, const struct sbx_make *m,
@@ -136,7 +141,8 @@ static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct r
         rc = look_up(cli, s, o->sandbox.name, t, err);
         if (!rc && !t->name)
             return sbx_err_set(err, SBX_NOT_FOUND,
-                               "sandbox \"%s\" not found; name an agent to make it", o->sandbox.name);
+                               "sandbox \"%s\" not found; name an agent to make it",
+                               o->sandbox.name);
     } else {
         rc = find_here(cli, s, t, err);
     }
@@ -182,8 +188,8 @@ static enum sbx_code launch(struct sbx_cli *cli, struct sbx_session *s, const st
 
 static enum sbx_code run_it(struct sbx_cli *cli, struct run_opts *o, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_make) m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime,
-                             .cwd_default = true };
+    SBX_AUTO(sbx_make)
+    m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime, .cwd_default = true };
     SBX_AUTO(sbx_session) s = { .quiet = false };
     struct target t = { .name = NULL };
     const char *const *env = NULL;
@@ -212,7 +218,8 @@ static enum sbx_code run(struct sbx_cli *cli, struct sbx_err *err)
     enum sbx_code rc;
 
     if (!o->detach && cli->format != SBX_FORMAT_TABLE)
-        return sbx_err_set(err, SBX_USAGE, "run prints what the agent prints: --output goes with -d");
+        return sbx_err_set(err, SBX_USAGE,
+                           "run prints what the agent prints: --output goes with -d");
     if (o->detach && cli->rest.n)
         return sbx_err_set(err, SBX_USAGE, "with -d no agent starts that could take \"%s\"",
                            cli->rest.v[0]);
@@ -229,16 +236,21 @@ const struct sbx_verb sbx_verb_run = {
     .name = "run",
     .summary = "Run an agent in a sandbox",
     .args = "[AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
-    .about =
-        "Makes a sandbox and attaches to its agent; when one with this agent and PATH exists, attaches to\n"
-        "that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory of a\n"
-        "sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH\n"
-        "is mounted at the same absolute path (default: the current directory); \":ro\" makes it read-only.\n"
-        "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
-        "\n"
-        "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are added to its usual\n"
-        "ones, else they replace those that the kit lists as its command. The exit status is the agent's;\n"
-        "125: sbx itself failed, 2: wrong usage, 3: consent is missing, 4: refused by policy.",
+    .about = "Makes a sandbox and attaches to its agent; when one with this agent and PATH exists, "
+             "attaches to\n"
+             "that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the "
+             "directory of a\n"
+             "sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among "
+             "--kit. Each PATH\n"
+             "is mounted at the same absolute path (default: the current directory); \":ro\" makes "
+             "it read-only.\n"
+             "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
+             "\n"
+             "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are "
+             "added to its usual\n"
+             "ones, else they replace those that the kit lists as its command. The exit status is "
+             "the agent's;\n"
+             "125: sbx itself failed, 2: wrong usage, 3: consent is missing, 4: refused by policy.",
     .example = "sbx run claude\n"
                "sbx run shell --kit node ~/project\n"
                "sbx run --task claude . -- -p 'fix the failing test'\n"

@@ -137,7 +137,8 @@ static const struct sbx_verb v_load = {
     .name = "load",
     .summary = "Import an image from an archive or an OCI layout",
     .args = "FILE|DIRECTORY",
-    .about = "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY is an OCI image\n"
+    .about = "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY "
+             "is an OCI image\n"
              "layout. Where the image goes depends on --runtime.",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),

@@ -8,9 +8,11 @@ static enum sbx_code version(struct sbx_cli *cli, struct sbx_err *err)
         return SBX_OK;
     }
     /* "server" is what scripts look for; there is none. */
-    return sbx_out_value(cli, json_pack("{s:{s:s,s:s,s:[]},s:{s:s}}", "client", "version", SBX_VERSION,
-                                        "revision", SBX_REVISION, "build_tags", "server", "state",
-                                        "none"), err);
+    return sbx_out_value(cli,
+                         json_pack("{s:{s:s,s:s,s:[]},s:{s:s}}", "client", "version", SBX_VERSION,
+                                   "revision", SBX_REVISION, "build_tags", "server", "state",
+                                   "none"),
+                         err);
 }
 
 const struct sbx_verb sbx_verb_version = {

@@ -8,8 +8,9 @@ static enum sbx_code put_value(const json_t *v, int depth, bool inlined, struct 
 
 static bool is_plain(const char *s, size_t len)
 {
-    static const char *const words[] = { "null", "true", "false", "yes", "no", "on", "off", "y",
-                                         "n" };
+    static const char *const words[] = {
+        "null", "true", "false", "yes", "no", "on", "off", "y", "n"
+    };
 
     if (!len || !isalpha((unsigned char)s[0]) || s[len - 1] == ' ')
         return false;
@@ -53,8 +54,7 @@ static enum sbx_code put_object(const json_t *v, int depth, bool inlined, struct
     json_t *item;
     enum sbx_code rc = SBX_OK;
 
-    json_object_foreach((json_t *)v, key, item)
-    {
+    json_object_foreach((json_t *)v, key, item) {
         SBX_AUTO_JSON json_t *name = json_string(key);
 
         rc = inlined ? SBX_OK : put_indent(depth, out);

@@ -22,15 +22,13 @@ static void stack_release(struct stack *s)
 }
 SBX_DEFINE_AUTO(stack, stack_release);
 
-static bool is_sandbox(const struct sbx_artifact *a)
-{
-    return !strcmp(a->kind, "sandbox");
-}
+static bool is_sandbox(const struct sbx_artifact *a) { return !strcmp(a->kind, "sandbox"); }
 
 static enum sbx_code two_agents(const char *a, const char *b, struct sbx_err *err)
 {
     return sbx_err_set(err, SBX_CONFLICT,
-                       "compose: two sandbox kits, \"%s\" and \"%s\": a sandbox has one agent", a, b);
+                       "compose: two sandbox kits, \"%s\" and \"%s\": a sandbox has one agent", a,
+                       b);
 }
 
 static enum sbx_code load_kits(const struct sbx_resolve *r, struct stack *s,
@@ -71,8 +69,8 @@ static enum sbx_code check_word(const struct sbx_resolve *r, const struct stack 
         !stat(r->word, &st))
         return SBX_OK;
     return sbx_err_set(err, SBX_USAGE,
-                       "\"%s\" is neither the agent (%s, by --kit %s) nor an existing path", r->word,
-                       name, r->kits[s->sandbox]);
+                       "\"%s\" is neither the agent (%s, by --kit %s) nor an existing path",
+                       r->word, name, r->kits[s->sandbox]);
 }
 
 static bool is_plain_directory(const char *word)
@@ -96,19 +94,22 @@ static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
     enum sbx_code rc;
 
     if (!r->word)
-        return sbx_err_set(err, SBX_USAGE,
-                           "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
+        return sbx_err_set(
+            err, SBX_USAGE,
+            "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
     rc = sbx_load_for_use(r->word, "agent", diags, &s->agent, err);
     if (rc && is_plain_directory(r->word))
-        return sbx_err_set(err, SBX_USAGE,
-                           "%s has no spec.yaml: the first argument is the agent, as in \"shell %s\"",
-                           r->word, r->word);
+        return sbx_err_set(
+            err, SBX_USAGE,
+            "%s has no spec.yaml: the first argument is the agent, as in \"shell %s\"", r->word,
+            r->word);
     if (rc)
         return rc;
     if (!is_sandbox(s->agent))
-        return sbx_err_set(err, SBX_USAGE,
-                           "kit %s is a mixin, not an agent: add it to one, as in \"shell --kit %s\"",
-                           s->agent->name, r->word);
+        return sbx_err_set(
+            err, SBX_USAGE,
+            "kit %s is a mixin, not an agent: add it to one, as in \"shell --kit %s\"",
+            s->agent->name, r->word);
     return SBX_OK;
 }
 

@@ -162,7 +162,8 @@ int main(int argc, char **argv)
     if (!out)
         die("%s: %s", argv[1], strerror(errno));
     fputs("/* Made by kits/embed from the directories of kits/; do not edit. */\n"
-          "#include \"sbx/builtin.h\"\n\n", out);
+          "#include \"sbx/builtin.h\"\n\n",
+          out);
     group(out, argv[2], true);
     group(out, argv[3], false);
     tables(out);

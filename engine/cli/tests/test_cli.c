@@ -36,14 +36,31 @@ static const struct sbx_opt toy_rows[] = {
 };
 static const struct sbx_opt_group toy_groups[] = { { .v = toy_rows } };
 static const struct sbx_verb toy_plain = {
-    .name = "plain", .summary = "s", .args = "ONE [TWO]", .groups = toy_groups, .n_groups = 1,
-    .size = sizeof(struct toy_opts), .min = 1, .max = 2, .rest = true,
+    .name = "plain",
+    .summary = "s",
+    .args = "ONE [TWO]",
+    .groups = toy_groups,
+    .n_groups = 1,
+    .size = sizeof(struct toy_opts),
+    .min = 1,
+    .max = 2,
+    .rest = true,
 };
 static const struct sbx_verb toy_exec = {
-    .name = "exec", .summary = "s", .args = "BOX COMMAND", .groups = toy_groups, .n_groups = 1,
-    .size = sizeof(struct toy_opts), .min = 2, .max = 100, .stop_at = 2, .passthrough = true,
+    .name = "exec",
+    .summary = "s",
+    .args = "BOX COMMAND",
+    .groups = toy_groups,
+    .n_groups = 1,
+    .size = sizeof(struct toy_opts),
+    .min = 2,
+    .max = 100,
+    .stop_at = 2,
+    .passthrough = true,
 };
-static const struct sbx_verb toy_old = { .name = "old", .summary = "s", .not_built = "gone for good" };
+static const struct sbx_verb toy_old = { .name = "old",
+                                         .summary = "s",
+                                         .not_built = "gone for good" };
 static const struct sbx_verb *const toy_subs[] = { &toy_plain, &toy_exec, &toy_old };
 static const struct sbx_verb toy = { .name = "toy", .summary = "s", .sub = toy_subs, .n_sub = 3 };
 
@@ -83,8 +100,7 @@ static void flags_stand_anywhere_and_in_every_spelling(void **state)
         "plain one -a -b -n x --mode fast -e A=1 -e B=2 --cpus 1.5 -l 7 two",
         "plain -ab --name=x --mode=fast one --env A=1 --env=B=2 --cpus=1.5 two --limit 7",
         "--debug=false plain -abnx one two --mode fast -eA=1 -e=B=2 --cpus 1.5 -l7",
-        "plain --all=true --big --all=true one two -n y -n x --mode slow --mode fast -e A=1 -eB=2 "
-        "--cpus 1.5 --limit=7",
+        "plain --all=true --big one two -n y -n x --mode slow --mode fast -e A=1 -eB=2 --cpus 1.5 -l=7",
     };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(lines); i++) {
@@ -119,7 +135,8 @@ static void wrong_lines_are_usage_errors_that_say_what_is_wrong(void **state)
         { "old --anything", "\"toy old\": gone for good", SBX_UNSUPPORTED },
         { "plain", "\"toy plain\" needs ONE [TWO]", SBX_USAGE },
         { "plain a b c", "unexpected argument \"c\"", SBX_USAGE },
-        { "plain a --naem x", "unknown flag --naem for \"toy plain\"; did you mean --name?", SBX_USAGE },
+        { "plain a --naem x", "unknown flag --naem for \"toy plain\"; did you mean --name?",
+          SBX_USAGE },
         { "plain a --xyzzy", "unknown flag --xyzzy", SBX_USAGE },
         { "plain a -z", "unknown flag -z", SBX_USAGE },
         { "plain a -az", "unknown flag -z", SBX_USAGE },
@@ -168,7 +185,8 @@ static void words_behind_two_dashes_are_never_flags(void **state)
 
 static void the_command_of_exec_keeps_its_own_flags(void **state)
 {
-    static const char *const lines[] = { "exec -a box ls -la --name -- x", "exec box -a -- ls -la --name -- x",
+    static const char *const lines[] = { "exec -a box ls -la --name -- x",
+                                         "exec box -a -- ls -la --name -- x",
                                          "exec -a -- box ls -la --name -- x" };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(lines); i++) {
@@ -211,7 +229,8 @@ static void check_verb(const struct sbx_verb *v)
         fail_msg("verb %s has flags and nowhere to put them", v->name);
     if (v->summary[strlen(v->summary) - 1] == '.')
         fail_msg("summary of %s ends with a full stop", v->name);
-    for (const char *line = v->about; line && *line; line = strchrnul(line, '\n') + (*strchrnul(line, '\n') != 0))
+    for (const char *line = v->about; line && *line;
+         line = strchrnul(line, '\n') + (*strchrnul(line, '\n') != 0))
         if (strcspn(line, "\n") > 108)
             fail_msg("help of %s has a line over 108 columns: %.40s", v->name, line);
     if (v->min && !v->args)
@@ -226,7 +245,8 @@ static void every_verb_has_a_row_that_is_whole(void **state)
 
 static void check_flags(const struct sbx_verb *v)
 {
-    struct sbx_opt_set sets[] = { { v->groups, v->n_groups, NULL }, { &sbx_global_group, 1, NULL } };
+    struct sbx_opt_set sets[] = { { v->groups, v->n_groups, NULL },
+                                  { &sbx_global_group, 1, NULL } };
     struct sbx_opt_found f;
 
     for (size_t g = 0; g < v->n_groups; g++)
@@ -270,15 +290,21 @@ static int run(const char *line, char **out, char **err)
 
 static void help_comes_in_each_spelling_and_on_stdout(void **state)
 {
-    static const char *const same[] = { "run --help", "run -h", "--help run", "-h run", "help run",
-                                        "run claude --help", "run --kit x --help extra -- more" };
+    static const char *const same[] = { "run --help",
+                                        "run -h",
+                                        "--help run",
+                                        "-h run",
+                                        "help run",
+                                        "run claude --help",
+                                        "run --kit x --help extra -- more" };
     char *first = NULL, *out, *err;
 
     (void)state;
     for (size_t i = 0; i < SBX_ARRAY_LEN(same); i++) {
         assert_int_equal(run(same[i], &out, &err), 0);
         assert_string_equal(err, "");
-        assert_non_null(strstr(out, "Usage:\n  sbx run [flags] [AGENT|KIT] [PATH[:ro]...] [-- ARG...]"));
+        assert_non_null(
+            strstr(out, "Usage:\n  sbx run [flags] [AGENT|KIT] [PATH[:ro]...] [-- ARG...]"));
         assert_non_null(strstr(out, "-t, --template IMAGE"));
         assert_null(strstr(out, "--clone"));
         if (first)
@@ -315,9 +341,18 @@ static void usage_errors_exit_2_on_stderr_and_as_json(void **state)
 static void names_users_know_are_refused_by_name(void **state)
 {
     static const char *const lines[] = {
-        "kit push ./x reg/y:1", "kit add box ./x", "secret set github", "ports box", "cp a b",
-        "daemon status", "settings list", "run claude --clone", "create shell --publish 80",
-        "run shell -p 8080:80", "template save a b", "policy allow network x",
+        "kit push ./x reg/y:1",
+        "kit add box ./x",
+        "secret set github",
+        "ports box",
+        "cp a b",
+        "daemon status",
+        "settings list",
+        "run claude --clone",
+        "create shell --publish 80",
+        "run shell -p 8080:80",
+        "template save a b",
+        "policy allow network x",
     };
 
     (void)state;
@@ -438,7 +473,8 @@ static void the_reference_page_is_in_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(flags_stand_anywhere_and_in_every_spelling, setup, teardown),
+        cmocka_unit_test_setup_teardown(flags_stand_anywhere_and_in_every_spelling, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(wrong_lines_are_usage_errors_that_say_what_is_wrong, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(words_behind_two_dashes_are_never_flags, setup, teardown),

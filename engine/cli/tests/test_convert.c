@@ -14,8 +14,9 @@
 
 #define RECORD(time, host, port, decision, rule, reason, count)                                    \
     "{\"time\":\"2026-01-02T03:04:" time "Z\",\"sandbox\":\"demo\",\"door\":\"proxy\",\"proxy\":"  \
-    "\"forward\",\"protocol\":\"connect\",\"host\":\"" host "\",\"port\":" port ",\"decision\":\"" \
-    decision "\",\"rule\":" rule ",\"origin\":\"kit k\",\"reason\":\"" reason "\",\"count\":" count "}\n"
+    "\"forward\",\"protocol\":\"connect\",\"host\":\"" host "\",\"port\":" port                    \
+    ",\"decision\":\"" decision "\",\"rule\":" rule ",\"origin\":\"kit k\",\"reason\":\"" reason   \
+    "\",\"count\":" count "}\n"
 
 static struct sbx_log_view read_log(struct sbx_arena *arena, const char *text)
 {
@@ -33,12 +34,13 @@ static void records_of_one_host_port_and_reason_are_one_row(void **state)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     struct sbx_log_view v = read_log(
-        arena, RECORD("01", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
-               RECORD("05", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
-               RECORD("03", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
-               RECORD("04", "a.example.com", "80", "deny", "null", "default-deny", "40")
-               RECORD("02", "a.example.com", "443", "error", "\"kit:k:1\"", "connect", "1")
-               RECORD("06", "2001:db8::1", "22", "deny", "null", "default-deny", "1"));
+        arena,
+        RECORD("01", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
+            RECORD("05", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
+                RECORD("03", "a.example.com", "443", "allow", "\"kit:k:1\"", "rule", "1")
+                    RECORD("04", "a.example.com", "80", "deny", "null", "default-deny", "40")
+                        RECORD("02", "a.example.com", "443", "error", "\"kit:k:1\"", "connect", "1")
+                            RECORD("06", "2001:db8::1", "22", "deny", "null", "default-deny", "1"));
 
     (void)state;
     assert_int_equal(v.n, 4);
@@ -60,8 +62,9 @@ static void records_of_one_host_port_and_reason_are_one_row(void **state)
 static void a_line_cut_at_the_end_is_no_fault_and_rubbish_is_counted(void **state)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct sbx_log_view v = read_log(arena, "rubbish\n[1]\n{}\n" RECORD("01", "a", "1", "deny", "null", "x", "1")
-                                            "{\"time\":\"2026-01-02T03");
+    struct sbx_log_view v = read_log(
+        arena, "rubbish\n[1]\n{}\n" RECORD("01", "a", "1", "deny", "null", "x",
+                                           "1") "{\"time\":\"2026-01-02T03");
 
     (void)state;
     assert_int_equal(v.skipped, 2);
@@ -73,7 +76,8 @@ static void variables_come_from_files_and_flags_and_the_last_wins(void **state)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     char path[] = "/tmp/sbx-env-XXXXXX";
-    const char *flags[] = { "B=flag", "HOST_ONLY_X", "NOT_SET_ANYWHERE_X", "E=" }, *files[] = { path };
+    const char *flags[] = { "B=flag", "HOST_ONLY_X", "NOT_SET_ANYWHERE_X", "E=" },
+               *files[] = { path };
     struct sbx_texts env = { flags, 4 }, env_files = { files, 1 };
     const char *const *v = NULL;
     struct sbx_err err = SBX_ERR_INIT;

@@ -102,10 +102,18 @@ static void the_base_agent_comes_in_three_ways(void **state)
 {
     static const struct row rows[] = {
         { "shell", { NULL }, SBX_OK, "shell=shell", true },
-        { "shell", { "./one", "./two", "hello" }, SBX_OK, "shell=shell one=./one two=./two hello=hello", true },
+        { "shell",
+          { "./one", "./two", "hello" },
+          SBX_OK,
+          "shell=shell one=./one two=./two hello=hello",
+          true },
         { "./agent", { "./one" }, SBX_OK, "agent=./agent one=./one", true },
         { "agent", { "./one", "./agent" }, SBX_OK, "agent=./agent one=./one", true },
-        { NULL, { "./one", "./agent", "./two" }, SBX_OK, "agent=./agent one=./one two=./two", false },
+        { NULL,
+          { "./one", "./agent", "./two" },
+          SBX_OK,
+          "agent=./agent one=./one two=./two",
+          false },
         { "./work", { "./agent" }, SBX_OK, "agent=./agent", false },
         { "work", { "./agent" }, SBX_OK, "agent=./agent", false },
         { ".", { "./agent" }, SBX_OK, "agent=./agent", false },
@@ -146,7 +154,11 @@ static void what_cannot_be_composed_is_refused_with_its_reason(void **state)
     static const struct row rows[] = {
         { NULL, { NULL }, SBX_USAGE, "which agent?", false },
         { NULL, { "./one" }, SBX_USAGE, "which agent?", false },
-        { "cluade", { NULL }, SBX_NOT_FOUND, "agent cluade: no built-in kit of that name; did you mean \"claude\"?", false },
+        { "cluade",
+          { NULL },
+          SBX_NOT_FOUND,
+          "agent cluade: no built-in kit of that name; did you mean \"claude\"?",
+          false },
         { "agent", { NULL }, SBX_NOT_FOUND, "for the directory write ./agent", false },
         { "./nowhere", { NULL }, SBX_NOT_FOUND, "agent ./nowhere: No such file", false },
         { "./agent/spec.yaml", { NULL }, SBX_USAGE, "is a file", false },
@@ -155,9 +167,21 @@ static void what_cannot_be_composed_is_refused_with_its_reason(void **state)
         { "hello", { NULL }, SBX_USAGE, "kit hello is a mixin", false },
         { "shell", { "./nowhere" }, SBX_NOT_FOUND, "--kit ./nowhere: No such file", false },
         { "shell", { "./one/../../etc" }, SBX_NOT_FOUND, "No such file", false },
-        { "shell", { "./agent" }, SBX_CONFLICT, "two sandbox kits, \"shell\" and \"agent\"", false },
-        { NULL, { "./agent", "./other" }, SBX_CONFLICT, "two sandbox kits, \"agent\" and \"other\"", false },
-        { "nothing", { "./agent" }, SBX_USAGE, "neither the agent (agent, by --kit ./agent)", false },
+        { "shell",
+          { "./agent" },
+          SBX_CONFLICT,
+          "two sandbox kits, \"shell\" and \"agent\"",
+          false },
+        { NULL,
+          { "./agent", "./other" },
+          SBX_CONFLICT,
+          "two sandbox kits, \"agent\" and \"other\"",
+          false },
+        { "nothing",
+          { "./agent" },
+          SBX_USAGE,
+          "neither the agent (agent, by --kit ./agent)",
+          false },
         { "shell", { "./one", "./one-again" }, SBX_CONFLICT, "", false },
         { "shell", { "./forclaude" }, SBX_CONFLICT, "", false },
         { "./claude", { NULL }, SBX_CONFLICT, "", false },
@@ -165,10 +189,17 @@ static void what_cannot_be_composed_is_refused_with_its_reason(void **state)
         { "./extends", { NULL }, SBX_UNSUPPORTED, "ext: extends: not built yet", false },
         { "./mixins", { NULL }, SBX_UNSUPPORTED, "mix: mixins: not built yet", false },
         { "shell", { "./bad" }, SBX_SCHEMA, "", false },
-        { "shell", { "git+https://example.com/x.git#ref=0000000000000000000000000000000000000000" },
-          SBX_UNSUPPORTED, "a kit from a git repository: not built yet", false },
-        { "oci://ghcr.io/org/kit@sha256:0000000000000000000000000000000000000000000000000000000000000000",
-          { NULL }, SBX_UNSUPPORTED, "a kit from a registry: not built yet", false },
+        { "shell",
+          { "git+https://example.com/x.git#ref=0000000000000000000000000000000000000000" },
+          SBX_UNSUPPORTED,
+          "a kit from a git repository: not built yet",
+          false },
+        { "oci://ghcr.io/org/"
+          "kit@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+          { NULL },
+          SBX_UNSUPPORTED,
+          "a kit from a registry: not built yet",
+          false },
     };
 
     (void)state;
@@ -190,7 +221,9 @@ static void every_built_in_kit_composes(void **state)
     assert_int_equal(sbx_builtin_kits_n, 10);
     for (size_t i = 0; i < sbx_builtin_kits_n; i++) {
         const struct sbx_embedded_kit *k = &sbx_builtin_kits[i];
-        struct row row = { k->agent ? k->name : "shell", { k->agent ? NULL : k->name }, SBX_OK, k->name, true };
+        struct row row = {
+            k->agent ? k->name : "shell", { k->agent ? NULL : k->name }, SBX_OK, k->name, true
+        };
         SBX_AUTO_PTR(sbx_artifact) a = NULL;
         SBX_AUTO(sbx_diags) diags = { 0 };
         struct sbx_err err = SBX_ERR_INIT;
