@@ -871,6 +871,11 @@ class Slow(Case):
 
 
 class Life(unittest.TestCase):
+    def start(self, *args, **more):
+        gate = lab.Gate(*args, **more)
+        self.addCleanup(gate.close)
+        return gate
+
     def test_G1_without_rules_it_does_not_start(self):
         for text in ("", "{", '{"version":2}', '{"version":1,"sandbox":"x","generation":1}'):
             gate = lab.Gate(text=text, expect="error gate.json")
@@ -882,23 +887,21 @@ class Life(unittest.TestCase):
             self.assertEqual(gate.close(), 1)
 
     def test_it_ends_with_the_helper_and_says_so(self):
-        gate = lab.Gate([])
+        gate = self.start([])
         gate.helper.shutdown(socket.SHUT_RDWR)
         gate.helper.close()
         self.assertEqual(gate.process.wait(lab.WAIT), 0)
         self.assertEqual(gate.ended(), "gate: helper gone\n")
-        gate.close()
 
     def test_it_ends_with_the_container_and_says_so(self):
-        gate = lab.Gate([])
+        gate = self.start([])
         gate.watched.kill()
         gate.watched.wait()
         self.assertEqual(gate.process.wait(lab.WAIT), 0)
         self.assertEqual(gate.ended(), "gate: container ended\n")
-        gate.close()
 
     def test_it_is_confined(self):
-        gate = lab.Gate([])
+        gate = self.start([])
         text = lab.read_file("/proc/%d/status" % gate.process.pid).decode()
         facts = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         self.assertEqual(facts["NoNewPrivs"].strip(), "1")

@@ -205,7 +205,7 @@ class Gate:
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
         self.log_path = os.path.join(self.dir, "log.jsonl")
-        self.listeners = []
+        self.listeners, self.closed = [], False
         self._start(uid)
         self.status = self._status(expect) if wait else None
 
@@ -259,15 +259,18 @@ class Gate:
                "log-fd": os.open(self.log_path, flags), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
-        self.watched = subprocess.Popen(["sleep", "1000"])
+        self.watched = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         fds["pidfd"] = os.pidfd_open(self.watched.pid)
         program = os.path.join(self.dir, "sbx-gate")  # the build tree may be closed to others
         shutil.copy(GATE, program)
         args = [program]
         for name, fd in fds.items():
             args += ["--" + name, str(fd)]
+        self.errors = tempfile.TemporaryFile()  # what a sanitizer says; never the test's own pipes
         self.process = subprocess.Popen(args, pass_fds=fds.values(), env={}, user=uid, group=uid,
-                                        extra_groups=[])
+                                        extra_groups=[], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=self.errors)
         for name in ("config-dir-fd", "log-fd", "status-fd", "ended-fd", "pidfd"):
             os.close(fds[name])
         netns.close()
@@ -318,9 +321,19 @@ class Gate:
             return read_all(s)
 
     def close(self):
+        if self.closed:
+            return self.process.returncode
+        self.closed = True
         if self.process.poll() is None:
             self.process.terminate()
-        code = self.process.wait(WAIT)
+        try:
+            code = self.process.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = "did not end"
+        self.errors.seek(0)
+        sys.stderr.write(self.errors.read().decode("utf-8", "replace"))
+        self.errors.close()
         self.watched.kill()
         self.watched.wait()
         self.helper.close()
