@@ -69,6 +69,55 @@ def enter():
         _add_address(i + 1, address)
 
 
+def quiet():
+    return {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+class Sandbox:
+    """A network namespace with the real helper in it."""
+
+    def __init__(self, program):
+        self.dir = tempfile.mkdtemp(prefix="sbx-gate-netns")
+        self.path = os.path.join(self.dir, "netns.sock")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(self.path)
+        listener.listen(8)
+        status_r, status_w = os.pipe()
+        self.process = subprocess.Popen(
+            [program, "--mode", "create", "--socket-fd", str(listener.fileno()),
+             "--status-fd", str(status_w)], pass_fds=(listener.fileno(), status_w), **quiet())
+        os.close(status_w)
+        listener.close()
+        with os.fdopen(status_r) as f:
+            self.status = f.read()
+        self.netns = os.open("/proc/%d/ns/net" % self.process.pid, os.O_RDONLY)
+
+    def connect(self):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.connect(self.path)
+        return s
+
+    def _enter(self):
+        if _libc.setns(self.netns, 0x40000000):
+            os._exit(99)
+
+    def run(self, *args, proxy=True, **more):
+        """Run a program inside, as a sandbox would."""
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.dir,
+               "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0"}
+        if proxy:
+            url = "http://%s:%d" % PROXY
+            env.update(http_proxy=url, https_proxy=url, HTTP_PROXY=url, HTTPS_PROXY=url)
+        return subprocess.run(args, preexec_fn=self._enter, env=env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT, **more)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(WAIT)
+        os.close(self.netns)
+        subprocess.run(["rm", "-rf", self.dir], check=True)
+
+
 class Server:
     """A TCP server that keeps all it received; `behave(conn, server)` answers each connection."""
 
@@ -199,14 +248,14 @@ class Gate:
     """A running gate with a fake helper."""
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
-                 generation=1, wait=True):
+                 generation=1, wait=True, netns=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
         self.log_path = os.path.join(self.dir, "log.jsonl")
-        self.listeners, self.closed = [], False
-        self._start(uid)
+        self.listeners, self.code = [], None
+        self._start(uid, netns)
         self.status = self._status(expect) if wait else None
 
     def write(self, rules, text=None, generation=None):
@@ -241,13 +290,20 @@ class Gate:
             self.helper.sendmsg([b"ok tcp4 tcp4 tcp4 udp4"],
                                 [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 
-    def _start(self, uid):
+    def _fake_helper(self):
         self._listen(socket.SOCK_STREAM, *PROXY)
         self._listen(socket.SOCK_STREAM, PROXY[0], 53)
         self._listen(socket.SOCK_STREAM, ORIGIN2, 4443)  # stands for a transparent destination
         self._listen(socket.SOCK_DGRAM, PROXY[0], 53)
         self.helper, netns = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         threading.Thread(target=self._helper, daemon=True).start()
+        return netns
+
+    def _start(self, uid, netns):
+        if netns is None:
+            netns = self._fake_helper()
+        else:
+            self.helper = netns
         self.control_path = os.path.join(self.dir, "gate.sock")
         control = socket.socket(socket.AF_UNIX)
         control.bind(self.control_path)
@@ -259,8 +315,7 @@ class Gate:
                "log-fd": os.open(self.log_path, flags), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
-        self.watched = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.watched = subprocess.Popen(["sleep", "1000"], **quiet())
         fds["pidfd"] = os.pidfd_open(self.watched.pid)
         program = os.path.join(self.dir, "sbx-gate")  # the build tree may be closed to others
         shutil.copy(GATE, program)
@@ -273,7 +328,8 @@ class Gate:
                                         stdout=subprocess.DEVNULL, stderr=self.errors)
         for name in ("config-dir-fd", "log-fd", "status-fd", "ended-fd", "pidfd"):
             os.close(fds[name])
-        netns.close()
+        if netns is not self.helper:
+            netns.close()
         control.close()
         self.status_r = status_r
 
@@ -320,10 +376,25 @@ class Gate:
                 pass
             return read_all(s)
 
+    def kill(self):
+        """End it as a crash would; close() is content with that."""
+        self.process.kill()
+        self.process.wait(WAIT)
+        self._release()
+        self.code = 0
+
+    def _release(self):
+        self.errors.close()
+        self.watched.kill()
+        self.watched.wait()
+        self.helper.close()
+        for s in self.listeners:
+            s.close()
+        subprocess.run(["rm", "-rf", self.dir], check=True)
+
     def close(self):
-        if self.closed:
-            return self.process.returncode
-        self.closed = True
+        if self.code is not None:
+            return self.code
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -333,13 +404,8 @@ class Gate:
             code = "did not end"
         self.errors.seek(0)
         sys.stderr.write(self.errors.read().decode("utf-8", "replace"))
-        self.errors.close()
-        self.watched.kill()
-        self.watched.wait()
-        self.helper.close()
-        for s in self.listeners:
-            s.close()
-        subprocess.run(["rm", "-rf", self.dir], check=True)
+        self._release()
+        self.code = code
         return code
 
 

@@ -1,0 +1,182 @@
+"""The gate with the real helper, and real clients in the namespace behind it: curl, git, Python."""
+import functools
+import http.server
+import os
+import shutil
+import socket
+import socketserver
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lab  # noqa: E402
+from lab import ORIGIN, ORIGIN2, rule  # noqa: E402
+
+HELPER = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(lab.GATE), "sbx-netns")
+DENIED = 'import socket, sys\ntry:\n  s = socket.create_connection(("%s", %d), 10)\n  s.send(b"x"); s.recv(1)\n' \
+         'except ConnectionResetError:\n  sys.exit(42)\n'
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Web(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+
+
+def git(*args, cwd):
+    env = dict(os.environ, GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a",
+               GIT_COMMITTER_EMAIL="a@b", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_NOSYSTEM="1")
+    subprocess.run(("git",) + args, cwd=cwd, env=env, check=True, **lab.quiet())
+
+
+def need(program):
+    return unittest.skipUnless(shutil.which(program), program + " is not installed")
+
+
+class Clients(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.mkdtemp(prefix="sbx-gate-web")
+        with open(os.path.join(cls.dir, "file"), "wb") as f:
+            f.write(b"content\n" * 100_000)
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
+                        cls.dir + "/key", "-out", cls.dir + "/cert", "-subj", "/CN=api.example.com",
+                        "-addext", "subjectAltName=DNS:api.example.com"], check=True, **lab.quiet())
+        handler = functools.partial(Quiet, directory=cls.dir)
+        cls.web = [Web((ORIGIN, 80), handler), Web((ORIGIN, 443), handler)]
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(cls.dir + "/cert", cls.dir + "/key")
+        cls.web[1].socket = tls.wrap_socket(cls.web[1].socket, server_side=True)
+        for web in cls.web:
+            threading.Thread(target=web.serve_forever, daemon=True).start()
+        cls.sandbox = lab.Sandbox(HELPER)
+        if not cls.sandbox.status.startswith("ok"):
+            lab.skip("the helper cannot work here: " + cls.sandbox.status)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.close()
+        for web in cls.web:
+            web.shutdown()
+            web.server_close()
+        shutil.rmtree(cls.dir)
+
+    def start(self):
+        gate = lab.Gate([rule("api.example.com")], {"api.example.com": [ORIGIN]},
+                        netns=self.sandbox.connect())
+        self.addCleanup(lambda: self.assertEqual(gate.close(), 0))
+        return gate
+
+    def setUp(self):
+        self.gate = self.start()
+
+    def run_in(self, *args, **more):
+        r = self.sandbox.run(*args, **more)
+        return r.returncode, r.stdout
+
+    def last(self):
+        return self.gate.records()[-1]
+
+    @need("curl")
+    def test_curl_http_and_https(self):
+        code, out = self.run_in("curl", "-sS", "http://api.example.com/file")
+        self.assertEqual((code, len(out)), (0, 800_000), out[:300])
+        code, out = self.run_in("curl", "-sS", "--cacert", self.dir + "/cert", "https://api.example.com/file")
+        self.assertEqual((code, len(out)), (0, 800_000), out[:300])
+        self.assertEqual([(r["proxy"], r["port"], r["decision"]) for r in self.gate.records()],
+                         [("forward", 80, "allow"), ("forward-bypass", 443, "allow")])
+
+    @need("curl")
+    def test_curl_uploads_and_reuses_its_connection(self):
+        code, out = self.run_in("curl", "-sS", "--data-binary", "@" + self.dir + "/file",
+                                "http://api.example.com/a", "--next", "-sS", "http://api.example.com/file",
+                                "--next", "-sS", "-I", "http://api.example.com/file")
+        self.assertEqual(code, 0, out[-300:])
+        self.assertEqual(out.count(b"content\n"), 200_000)
+
+    @need("curl")
+    def test_curl_is_told_what_to_allow(self):
+        code, out = self.run_in("curl", "-sS", "http://evil.example.com/")
+        self.assertIn(b"sbx policy allow network evil.example.com:80", out)
+        code, out = self.run_in("curl", "-sS", "https://evil.example.com/")
+        self.assertIn(b"403", out)
+        self.assertNotEqual(code, 0)
+
+    @need("git")
+    def test_git_clones_over_http_and_https(self):
+        bare, work = self.dir + "/repo.git", self.dir + "/work"
+        git("init", "-q", work, cwd=self.dir)
+        shutil.copy(self.dir + "/file", work)
+        git("add", "file", cwd=work)
+        git("commit", "-qm", "x", cwd=work)
+        git("clone", "-q", "--bare", work, bare, cwd=self.dir)
+        git("update-server-info", cwd=bare)
+        for url in ("http", "https"):
+            code, out = self.run_in("git", "-c", "http.sslCAInfo=" + self.dir + "/cert", "clone", "-q",
+                                    url + "://api.example.com/repo.git", self.sandbox.dir + "/" + url)
+            self.assertEqual(code, 0, out)
+            self.assertTrue(os.path.exists(self.sandbox.dir + "/" + url + "/file"))
+
+    def test_python_through_the_proxy(self):
+        text = ("import ssl, urllib.request as u\n"
+                "c = ssl.create_default_context(cafile='%s/cert')\n"
+                "print(len(u.urlopen('http://api.example.com/file').read()),"
+                " len(u.urlopen('https://api.example.com/file', context=c).read()))" % self.dir)
+        code, out = self.run_in(sys.executable, "-c", text)
+        self.assertEqual((code, out), (0, b"800000 800000\n"))
+
+    def test_past_the_proxy_is_reset_and_logged_with_its_destination(self):
+        for address, port in ((ORIGIN2, 4443), (ORIGIN, 80), ("198.18.0.1", 22)):
+            code, out = self.run_in(sys.executable, "-c", DENIED % (address, port), proxy=False)
+            self.assertEqual(code, 42, out)
+            r = self.last()
+            self.assertEqual((r["door"], r["host"], r["port"]), ("transparent", address, port))
+        code, out = self.run_in(sys.executable, "-c", DENIED % ("2001:db8::1", 443), proxy=False)
+        self.assertEqual((code, self.last()["host"]), (42, "2001:db8::1"), out)
+
+    def test_names_are_refused_over_udp_and_tcp(self):
+        text = ("import socket\nq = bytes.fromhex('123401000001000000000000036170690265780000010001')\n"
+                "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(10)\n"
+                "s.sendto(q, ('198.18.0.1', 53)); a = s.recv(512)\n"
+                "t = socket.create_connection(('198.18.0.1', 53), 10)\n"
+                "t.sendall(bytes([0, len(q)]) + q); b = t.recv(512)\n"
+                "print(a[3] & 15, b[5] & 15)")
+        code, out = self.run_in(sys.executable, "-c", text)
+        self.assertEqual((code, out), (0, b"5 5\n"))
+        self.assertEqual(self.last()["host"], "api.ex")
+
+    def test_a_dead_gate_fails_closed_and_the_next_one_serves(self):
+        self.gate.kill()
+        text = "import socket, sys\ntry:\n  s = socket.create_connection(('198.18.0.1', 3128), 5)\n" \
+               "  s.send(b'x'); sys.exit(0 if s.recv(1) else 42)\nexcept OSError:\n  sys.exit(42)"
+        code, out = self.run_in(sys.executable, "-c", text)
+        self.assertEqual(code, 42, out)
+        self.gate = self.start()
+        code, out = self.run_in(sys.executable, "-c",
+                                "import urllib.request as u\n"
+                                "print(len(u.urlopen('http://api.example.com/file').read()))")
+        self.assertEqual((code, out), (0, b"800000\n"))
+
+
+if __name__ == "__main__":
+    lab.enter()
+    if not os.path.exists(HELPER):
+        lab.skip("no sbx-netns at " + HELPER)
+    resolver = lab.Resolver()
+    unittest.main(verbosity=2)
