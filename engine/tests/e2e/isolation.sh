@@ -24,46 +24,47 @@ open(sys.argv[1], "w").write(" ".join(str(s.server_port) for s in servers))
 for s in servers: threading.Thread(target=s.serve_forever).start()
 PY
 services=$!
-cleanup() { kill -9 $services 2>/dev/null; }
+cleanup() { kill -9 $services 2>/dev/null; wait $services 2>/dev/null; }
 for _ in $(seq 100); do [ -s "$work/ports" ] && break; sleep 0.1; done
 read -r any_port lo_port <"$work/ports"
 
+mark=isolation-$runtime-$$
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/net" --name "$name" "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
 root() { timeout 20 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
 code() { root curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 
-is "allowed, plain" "$(code http://api.example.com/isolation-1)" 200
-is "allowed, TLS through CONNECT" "$(code -k https://api.example.com/isolation-2)" 200
-has "the origin saw it" "$(grep -c isolation-1 "$record")" 1
-is "not allowed: 403" "$(code http://denied.example.com/isolation-no)" 403
+is "allowed, plain" "$(code http://api.example.com/$mark-1)" 200
+is "allowed, TLS through CONNECT" "$(code -k https://api.example.com/$mark-2)" 200
+is "the origin saw it" "$(grep -c "$mark-1" "$record")" 1
+is "not allowed: 403" "$(code http://denied.example.com/$mark-no)" 403
 has "a denial names the rule to add" "$(root curl -sS http://denied.example.com/)" "denied.example.com:80"
 has "a denial is marked" "$(root curl -sSi http://denied.example.com/)" "X-Sbx-Policy: denied"
-has "CONNECT is denied with 403" "$(code -k https://denied.example.com/isolation-no)" "403"
-is "denied by the kit" "$(code http://cdn.example.com/isolation-no)" 403
-is "by address through the proxy" "$(code http://198.51.100.11/isolation-no)" 403
-has "another name of the allowed address, by Host" "$(root curl -sS -m 5 -o /dev/null -w '%{http_code}' -H 'Host: api.example.com' http://denied.example.com/isolation-no)" 403
-is "localhost through the proxy" "$(code --noproxy '' -x http://gateway.docker.internal:3128 "http://127.0.0.1:$lo_port/isolation-no")" 403
-is "the host by its alias" "$(code "http://host.docker.internal:$any_port/isolation-no")" 403
-is "metadata address" "$(code http://169.254.169.254/isolation-no)" 403
+has "CONNECT is denied with 403" "$(code -k https://denied.example.com/$mark-no)" "403"
+is "denied by the kit" "$(code http://cdn.example.com/$mark-no)" 403
+is "by address through the proxy" "$(code http://198.51.100.11/$mark-no)" 403
+has "another name of the allowed address, by Host" "$(root curl -sS -m 5 -o /dev/null -w '%{http_code}' -H 'Host: api.example.com' http://denied.example.com/$mark-no)" 403
+is "localhost through the proxy" "$(code --noproxy '' -x http://gateway.docker.internal:3128 "http://127.0.0.1:$lo_port/$mark-no")" 403
+is "the host by its alias" "$(code "http://host.docker.internal:$any_port/$mark-no")" 403
+is "metadata address" "$(code http://169.254.169.254/$mark-no)" 403
 
 closed() { # WHAT COMMAND...: must not succeed, and fast
     local what=$1
     shift
     if out=$(root "$@" 2>&1); then fail "$what: succeeded: $out"; else pass "$what"; fi
 }
-n="curl -sS -m 5 --noproxy *"
-closed "direct to the allowed address" $n http://198.51.100.10/isolation-no
-closed "direct to a denied address" $n http://198.51.100.11/isolation-no
-closed "direct, TLS" $n -k https://198.51.100.10/isolation-no
-closed "direct, another port" $n http://198.51.100.10:8080/isolation-no
-closed "host service on 0.0.0.0 by the origins' bridge" $n "http://198.51.100.1:$any_port/isolation-no"
+n=(curl -sS -m 5 --noproxy '*')
+closed "direct to the allowed address" "${n[@]}" http://198.51.100.10/$mark-no
+closed "direct to a denied address" "${n[@]}" http://198.51.100.11/$mark-no
+closed "direct, TLS" "${n[@]}" -k https://198.51.100.10/$mark-no
+closed "direct, another port" "${n[@]}" http://198.51.100.10:8080/$mark-no
+closed "host service on 0.0.0.0 by the origins' bridge" "${n[@]}" "http://198.51.100.1:$any_port/$mark-no"
 for address in $(ip -4 -o addr show scope global | awk '{sub(/\/.*/, "", $4); print $4}'); do
-    closed "host service on 0.0.0.0 by $address" $n "http://$address:$any_port/isolation-no"
+    closed "host service on 0.0.0.0 by $address" "${n[@]}" "http://$address:$any_port/$mark-no"
 done
-closed "host service on the host's loopback" $n "http://127.0.0.1:$lo_port/isolation-no"
-closed "direct, IPv6" $n 'http://[2001:db8::1]/isolation-no'
+closed "host service on the host's loopback" "${n[@]}" "http://127.0.0.1:$lo_port/$mark-no"
+closed "direct, IPv6" "${n[@]}" "http://[2001:db8::1]/$mark-no"
 closed "raw TCP" bash -c 'exec 3<>/dev/tcp/198.51.100.10/9000 && timeout 3 head -c 1 <&3 | grep -q .'
 closed "the door's own address" bash -c 'exec 3<>/dev/tcp/198.18.0.1/1 && timeout 3 head -c 1 <&3 | grep -q .'
 closed "UDP" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; connect($s, sockaddr_in(9, inet_aton("198.51.100.10"))) or die $!; send($s, "x", 0) or die $!'
@@ -78,7 +79,7 @@ closed "netlink: a new link" perl -e 'syscall(272, 0x40000000) == 0 or die $!'
 closed "mount" mount -t tmpfs none /mnt
 closed "DNS for a name" getent ahostsv4 unknown.example.net
 closed "DNS by another resolver" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; send($s, "x" x 20, 0, sockaddr_in(53, inet_aton("198.51.100.10"))) or die $!'
-closed "a process that an exec left behind" sh -c 'nohup curl -sS -m 5 --noproxy "*" http://198.51.100.10/isolation-no'
+closed "a process that an exec left behind" sh -c "nohup curl -sS -m 5 --noproxy '*' http://198.51.100.10/$mark-no"
 closed "flush the rules" sh -c 'ip rule flush || nft flush ruleset'
 is "its own loopback is its own" "$(root perl -MIO::Socket::INET -e 'my $l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") or die; my $c = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $l->sockport) or die; print "ok"')" ok
 is "its services may listen on 0.0.0.0:3128" "$(root perl -MIO::Socket::INET -e 'IO::Socket::INET->new(Listen => 1, LocalAddr => "0.0.0.0:3128") or die $!; print "ok"')" ok
@@ -100,7 +101,7 @@ new_name
 exits "mounting our state is refused" 1 sbx create --runtime "$runtime" shell --name "$name" "$XDG_STATE_HOME/sbx"
 name=${names[0]}
 
-is "no forbidden request arrived at an origin" "$(grep -c isolation-no "$record")" 0
+is "no forbidden request arrived at an origin" "$(grep -c "$mark-no" "$record")" 0
 is "no request arrived at the host's services" "$(cat "$work/ports.hit" 2>/dev/null)" ""
 log=$(sbx policy log "$name" --json)
 has "the log has the blocked host" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "denied.example.com:80"
