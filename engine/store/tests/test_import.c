@@ -181,70 +181,71 @@ static void whiteouts_take_the_form_of_overlayfs(void **state)
     assert_int_equal(look(&image, 1, "e").st_mode & 07777, 0700);
 }
 
+static const struct {
+    const char *what;
+    struct member v[3];
+    enum sbx_code code;
+    const char *says;
+} hostile[] = {
+    { "absolute path", { { .name = "/etc/x", .data = "x" } }, SBX_SCHEMA, "absolute" },
+    { "dot dot", { { .name = "a/../../x", .data = "x" } }, SBX_SCHEMA, "\"..\"" },
+    { "through a symlink", { { .name = "l", .type = '2', .link = "/tmp" },
+                             { .name = "l/x", .data = "x" } }, SBX_SCHEMA, "not a directory" },
+    { "through a relative symlink", { { .name = "l", .type = '2', .link = "../../.." },
+                                      { .name = "l/d/x", .data = "x" } }, SBX_SCHEMA,
+      "not a directory" },
+    { "through a file", { { .name = "f", .data = "x" }, { .name = "f/x", .data = "x" } },
+      SBX_SCHEMA, "not a directory" },
+    { "hard link out", { { .name = "h", .type = '1', .link = "../../../etc/passwd" } },
+      SBX_SCHEMA, "\"..\"" },
+    { "absolute hard link", { { .name = "h", .type = '1', .link = "/etc/passwd" } },
+      SBX_SCHEMA, "absolute" },
+    { "hard link through a symlink", { { .name = "l", .type = '2', .link = "/etc" },
+                                       { .name = "h", .type = '1', .link = "l/passwd" } },
+      SBX_SCHEMA, "not a directory" },
+    { "hard link to nothing", { { .name = "h", .type = '1', .link = "nothing" } }, SBX_SCHEMA,
+      "not there" },
+    { "hard link to a directory", { { .name = "d/", .type = '5', .mode = 0755 },
+                                    { .name = "h", .type = '1', .link = "d" } }, SBX_SCHEMA,
+      "no file" },
+    { "file over a directory", { { .name = "d/x", .data = "x" }, { .name = "d", .data = "x" } },
+      SBX_SCHEMA, "replace a directory" },
+    { "directory over a file", { { .name = "d", .data = "x" },
+                                 { .name = "d/", .type = '5', .mode = 0755 } }, SBX_SCHEMA,
+      "by a directory" },
+    { "whiteout of nothing", { { .name = "a/.wh." } }, SBX_SCHEMA, "whiteout of nothing" },
+    { "whiteout of dot dot", { { .name = "a/.wh..." } }, SBX_SCHEMA, "whiteout of nothing" },
+    { "a whiteout device", { { .name = "w", .type = '3' } }, SBX_SCHEMA, "device node 0:0" },
+    { "overlayfs attributes",
+      { { .name = "d/", .type = '5', .mode = 0755,
+          .pax = "SCHILY.xattr.trusted.overlay.redirect=/etc" } },
+      SBX_SCHEMA, "cannot come with an image" },
+    { "owner out of range", { { .name = "f", .data = "x", .pax = "uid=4294967296" } },
+      SBX_SCHEMA, "out of range" },
+    { "a file of no end", { { .name = "f", .pax = "size=9000000000000000000" } }, SBX_LIMIT,
+      "more than" },
+    { "cut off", { { .name = "f", .data = "x", .claim = 1000000 } }, SBX_SYNTAX, "tar" },
+    { "the root as a file", { { .name = ".", .type = '0', .data = "x" } }, SBX_SCHEMA,
+      "root is not" },
+};
+
 static void hostile_layers_are_refused_and_leave_nothing(void **state)
 {
     struct place *p = *state;
-    static const struct {
-        const char *what;
-        struct member v[3];
-        enum sbx_code code;
-        const char *says;
-    } rows[] = {
-        { "absolute path", { { .name = "/etc/x", .data = "x" } }, SBX_SCHEMA, "absolute" },
-        { "dot dot", { { .name = "a/../../x", .data = "x" } }, SBX_SCHEMA, "\"..\"" },
-        { "through a symlink", { { .name = "l", .type = '2', .link = "/tmp" },
-                                 { .name = "l/x", .data = "x" } }, SBX_SCHEMA, "not a directory" },
-        { "through a relative symlink", { { .name = "l", .type = '2', .link = "../../.." },
-                                          { .name = "l/d/x", .data = "x" } }, SBX_SCHEMA,
-          "not a directory" },
-        { "through a file", { { .name = "f", .data = "x" }, { .name = "f/x", .data = "x" } },
-          SBX_SCHEMA, "not a directory" },
-        { "hard link out", { { .name = "h", .type = '1', .link = "../../../etc/passwd" } },
-          SBX_SCHEMA, "\"..\"" },
-        { "absolute hard link", { { .name = "h", .type = '1', .link = "/etc/passwd" } },
-          SBX_SCHEMA, "absolute" },
-        { "hard link through a symlink", { { .name = "l", .type = '2', .link = "/etc" },
-                                           { .name = "h", .type = '1', .link = "l/passwd" } },
-          SBX_SCHEMA, "not a directory" },
-        { "hard link to nothing", { { .name = "h", .type = '1', .link = "nothing" } }, SBX_SCHEMA,
-          "not there" },
-        { "hard link to a directory", { { .name = "d/", .type = '5', .mode = 0755 },
-                                        { .name = "h", .type = '1', .link = "d" } }, SBX_SCHEMA,
-          "no file" },
-        { "file over a directory", { { .name = "d/x", .data = "x" }, { .name = "d", .data = "x" } },
-          SBX_SCHEMA, "replace a directory" },
-        { "directory over a file", { { .name = "d", .data = "x" },
-                                     { .name = "d/", .type = '5', .mode = 0755 } }, SBX_SCHEMA,
-          "by a directory" },
-        { "whiteout of nothing", { { .name = "a/.wh." } }, SBX_SCHEMA, "whiteout of nothing" },
-        { "whiteout of dot dot", { { .name = "a/.wh..." } }, SBX_SCHEMA, "whiteout of nothing" },
-        { "a whiteout device", { { .name = "w", .type = '3' } }, SBX_SCHEMA, "device node 0:0" },
-        { "overlayfs attributes",
-          { { .name = "d/", .type = '5', .mode = 0755,
-              .pax = "SCHILY.xattr.trusted.overlay.redirect=/etc" } },
-          SBX_SCHEMA, "cannot come with an image" },
-        { "owner out of range", { { .name = "f", .data = "x", .pax = "uid=4294967296" } },
-          SBX_SCHEMA, "out of range" },
-        { "a file of no end", { { .name = "f", .pax = "size=9000000000000000000" } }, SBX_LIMIT,
-          "more than" },
-        { "cut off", { { .name = "f", .data = "x", .claim = 1000000 } }, SBX_SYNTAX, "tar" },
-        { "the root as a file", { { .name = ".", .type = '0', .data = "x" } }, SBX_SCHEMA,
-          "root is not" },
-    };
 
-    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+    for (size_t i = 0; i < SBX_ARRAY_LEN(hostile); i++) {
         struct test_image im = { 0 };
         struct sbx_store_image *list;
         char path[100];
         size_t n = 0;
 
-        while (n < 3 && rows[i].v[n].name)
+        while (n < 3 && hostile[i].v[n].name)
             n++;
-        print_message("%s\n", rows[i].what);
-        image_layer(&im, rows[i].v, n);
-        assert_int_equal(load_image(p, &im), rows[i].code);
+        print_message("%s\n", hostile[i].what);
+        image_layer(&im, hostile[i].v, n);
+        assert_int_equal(load_image(p, &im), hostile[i].code);
         print_message("  %s\n", p->err.text);
-        assert_non_null(strstr(p->err.text, rows[i].says));
+        assert_non_null(strstr(p->err.text, hostile[i].says));
         snprintf(path, sizeof(path), "%s/layers", p->state);
         assert_int_equal(entries_in(path), 0);
         snprintf(path, sizeof(path), "%s/images", p->state);
