@@ -1,8 +1,9 @@
-#include <fcntl.h>
+#include <linux/capability.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 #include "oci.h"
@@ -90,25 +91,50 @@ json_t *oci_caps(const json_t *spec, bool privileged)
     return out;
 }
 
-/* Capabilities of a process: one that is not root gets what execve() would leave it. */
-json_t *oci_process_caps(const json_t *spec, bool privileged, bool root)
+static uint64_t own_caps(void)
+{
+    struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct d[2] = { 0 };
+
+    if (syscall(SYS_capget, &h, d))
+        return 0;
+    return d[0].permitted | (uint64_t)d[1].permitted << 32;
+}
+
+uint64_t oci_caps_bits(const json_t *spec, bool privileged)
+{
+    SBX_AUTO_JSON json_t *caps = oci_caps(spec, privileged);
+    uint64_t bits = 0;
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(caps, i, item)
+        for (size_t k = 0; k < SBX_ARRAY_LEN(all_caps); k++)
+            if (strcmp(json_string_value(item), all_caps[k]) == 0)
+                bits |= 1ULL << k;
+    return bits & own_caps();
+}
+
+static json_t *process_caps(const json_t *spec, bool privileged)
 {
     SBX_AUTO_JSON json_t *caps = oci_caps(spec, privileged);
 
-    if (!root)
-        return json_pack("{s:O}", "bounding", caps);
     return json_pack("{s:O, s:O, s:O}", "bounding", caps, "effective", caps, "permitted", caps);
 }
 
-json_t *oci_rlimits(void)
+uint64_t oci_files_max(void)
 {
     struct rlimit r = { FILES_MAX, FILES_MAX };
 
     getrlimit(RLIMIT_NOFILE, &r);
-    if (r.rlim_max > FILES_MAX)
-        r.rlim_max = FILES_MAX;
-    return json_pack("[{s:s, s:I, s:I}]", "type", "RLIMIT_NOFILE", "hard", (json_int_t)r.rlim_max,
-                     "soft", (json_int_t)r.rlim_max);
+    return r.rlim_max > FILES_MAX ? FILES_MAX : r.rlim_max;
+}
+
+static json_t *rlimits(void)
+{
+    json_int_t files = (json_int_t)oci_files_max();
+
+    return json_pack("[{s:s, s:I, s:I}]", "type", "RLIMIT_NOFILE", "hard", files, "soft", files);
 }
 
 static json_t *first_process(const struct box *b)
@@ -118,7 +144,7 @@ static json_t *first_process(const struct box *b)
     return json_pack("{s:b, s:{s:i, s:i}, s:O, s:O, s:s, s:o, s:o, s:b}", "terminal", 0, "user",
                      "uid", 0, "gid", 0, "args", json_object_get(b->spec, "argv"), "env",
                      json_object_get(b->spec, "env"), "cwd", box_text(b, "workdir"),
-                     "capabilities", oci_process_caps(b->spec, privileged, true), "rlimits", oci_rlimits(),
+                     "capabilities", process_caps(b->spec, privileged), "rlimits", rlimits(),
                      "noNewPrivileges", 0);
 }
 

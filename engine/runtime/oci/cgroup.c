@@ -115,15 +115,11 @@ static void kill_listed(const char *procs)
         fclose(f);
 }
 
-static void write_text(const char *path, const char *text)
+static int write_text(const char *path, const char *text)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    SBX_AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return;
-    if (write(fd, text, strlen(text)) < 0)
-        errno = 0; /* the caller looks at what came of it */
-    close(fd);
+    return fd < 0 || write(fd, text, strlen(text)) < 0 ? -1 : 0;
 }
 
 int oci_cgroup_freeze(const char *id, bool frozen)
@@ -131,17 +127,18 @@ int oci_cgroup_freeze(const char *id, bool frozen)
     struct hierarchy v[HIERARCHIES_MAX];
     size_t n = hierarchies(v);
     char path[PATH_SIZE];
+    int bad = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (v[i].v2) {
             snprintf(path, sizeof(path), "%.511s/" PARENT "/%.511s/cgroup.freeze", v[i].path, id);
-            write_text(path, frozen ? "1" : "0");
+            bad |= write_text(path, frozen ? "1" : "0");
         } else if (strstr(v[i].options, ",freezer,")) {
             snprintf(path, sizeof(path), "%.511s/" PARENT "/%.511s/freezer.state", v[i].path, id);
-            write_text(path, frozen ? "FROZEN" : "THAWED");
+            bad |= write_text(path, frozen ? "FROZEN" : "THAWED");
         }
     }
-    return 0;
+    return bad;
 }
 
 void oci_cgroup_kill(const char *id)
@@ -212,13 +209,13 @@ enum sbx_code oci_cgroup_remove(const char *id, struct sbx_err *err)
 }
 
 /* Lines of /proc/PID/cgroup: "4:memory:/sbx/x", v2 "0::/sbx/x", named "9:name=systemd:/x". */
-static void join_line(const struct hierarchy *v, size_t n, char *line)
+static int join_line(const struct hierarchy *v, size_t n, char *line)
 {
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     char word[64], file[PATH_SIZE];
 
     if (!path)
-        return;
+        return 0;
     *path++ = '\0';
     controllers++;
     path[strcspn(path, "\n")] = '\0';
@@ -227,8 +224,10 @@ static void join_line(const struct hierarchy *v, size_t n, char *line)
         if (v[i].v2 ? *controllers != '\0' : !*controllers || !strstr(v[i].options, word))
             continue;
         snprintf(file, sizeof(file), "%.511s%.2000s/cgroup.procs", v[i].path, path);
-        write_text(file, "0");
+        if (write_text(file, "0"))
+            return -1;
     }
+    return 0;
 }
 
 int oci_cgroup_join(pid_t of)
@@ -236,15 +235,15 @@ int oci_cgroup_join(pid_t of)
     struct hierarchy v[HIERARCHIES_MAX];
     size_t n = hierarchies(v), size = 0;
     char path[64], *line = NULL;
+    int bad = 0;
     FILE *f;
 
     snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)of);
     f = fopen(path, "re");
-    while (f && getline(&line, &size, f) > 0)
-        join_line(v, n, line);
+    while (f && !bad && getline(&line, &size, f) > 0)
+        bad = join_line(v, n, line);
     free(line);
-    if (!f)
-        return -1;
-    fclose(f);
-    return 0;
+    if (f)
+        fclose(f);
+    return f ? bad : -1;
 }

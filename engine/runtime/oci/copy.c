@@ -38,7 +38,7 @@ enum sbx_code oci_copy_in(struct sbx_runtime *rt, const char *id, const char *pa
     struct sbx_unpack how = { .below = path };
 
     if (!rc)
-        rc = oci_root_open(&b, &root, err);
+        rc = oci_root_open(&b, &root, NULL, err);
     how.root = root;
     return rc ? rc : sbx_tree_unpack(&how, from_fd, &fd, err);
 }
@@ -73,7 +73,7 @@ enum sbx_code oci_copy_out(struct sbx_runtime *rt, const char *id, const char *p
     enum sbx_code rc = box_running((struct oci *)rt, id, &b, err);
 
     if (!rc)
-        rc = oci_root_open(&b, &root, err);
+        rc = oci_root_open(&b, &root, NULL, err);
     if (!rc && strspn(path, "/") == strlen(path))
         parent[0] = '\0'; /* all of it */
     else if (!rc)

@@ -1,220 +1,268 @@
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
+#include "enter/enter.h"
+#include "enter/image.h"
 #include "oci.h"
 #include "sbx/file.h"
 
-#define CONSOLE_WAIT_MS 10000 /* for the runtime to send the terminal; it does so before it returns */
+/*
+ * Processes are put into a running container by a program of ours (enter/), not by the OCI
+ * runtime's exec: that takes 20 to 50 ms each time, most of it to compile the seccomp filter again, and
+ * an image is shaped by many small steps.
+ */
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U /* since Linux 6.3; older ones answer EINVAL and need none */
+#endif
 
 struct run {
-    struct oci *o;
     struct box *b;
     const struct sbx_exec *exec;
     struct streams streams;
-    char stem[64];   /* of this exec's files in the container's directory */
-    int process;     /* memfd with the process as JSON */
-    int console;     /* listening socket, -1: no terminal */
+    int pidfd;    /* PID 1 of the container */
+    int program, request, status; /* memory files; our end of the status socket */
+    int theirs;   /* the other end */
+    pid_t pid;    /* the process; 0: not yet */
+    struct enter_status failure; /* what: 0 if it did not fail */
 };
 
-static void run_release(struct run *r)
+/* Sealed: what a hostile image may reach as /proc/self/exe cannot be changed. Kept for the next. */
+static int program_fd(void)
 {
-    char name[80];
+    static int kept = -1;
+    SBX_AUTO_FD int fd = -1;
 
-    streams_release(&r->streams);
-    if (r->process >= 0)
-        close(r->process);
-    if (r->console >= 0)
-        close(r->console);
-    for (int i = 0; i < 3; i++) {
-        static const char *const ends[] = { "pid", "log", "tty" };
-
-        snprintf(name, sizeof(name), "%s.%s", r->stem, ends[i]);
-        unlinkat(r->b->dir, name, 0);
-    }
+    if (kept >= 0)
+        return kept;
+    fd = memfd_create("sbx-enter", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("sbx-enter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 ||
+        sbx_write_all(fd, sbx_enter_image, (size_t)(sbx_enter_image_end - sbx_enter_image)) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
+        return -1;
+    kept = sbx_take_fd(&fd);
+    return kept;
 }
 
-static enum sbx_code write_process(struct run *r, const struct user *user, struct sbx_err *err)
+static enum sbx_code write_request(struct run *r, const struct user *user, struct sbx_err *err)
 {
-    SBX_AUTO_JSON json_t *json = oci_process(r->b, r->exec, user);
-    SBX_AUTO_FREE char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(OCI_REQUEST_MAX);
+    enum sbx_code rc = oci_request(r->b, r->exec, user, &text, err);
 
-    if (!text)
-        return sbx_err_set(err, SBX_SCHEMA, "arguments or environment are not UTF-8");
-    r->process = memfd_create("process", MFD_CLOEXEC);
-    if (r->process < 0 || sbx_write_all(r->process, text, strlen(text)))
+    if (rc)
+        return rc;
+    r->request = memfd_create("sbx-request", MFD_CLOEXEC);
+    if (r->request < 0 || sbx_write_all(r->request, text.ptr, text.len))
         return sbx_err_errno(err, "memfd");
     return SBX_OK;
 }
 
-/* The runtime opens the terminal inside and sends it here. */
-static enum sbx_code listen_console(struct run *r, struct sbx_err *err)
+/* Out of the way of the numbers that they are to get. */
+static int above(int fd)
 {
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-    if (!r->exec->tty)
-        return SBX_OK;
-    r->console = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* the directory's path may be longer than a socket address */
-    snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s.tty", r->b->dir, r->stem);
-    if (r->console < 0 || bind(r->console, (struct sockaddr *)&a, sizeof(a)) ||
-        listen(r->console, 1))
-        return sbx_err_errno(err, "console socket");
-    return SBX_OK;
+    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ENTER_STATUS + 1);
 }
 
-static enum sbx_code take_console(struct run *r, struct sbx_err *err)
+static void place(int fd, int to)
 {
-    struct pollfd p = { .fd = r->console, .events = POLLIN };
-    char name[4096], control[CMSG_SPACE(sizeof(int))];
-    struct iovec iov = { name, sizeof(name) };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-                        .msg_controllen = sizeof(control) };
-    SBX_AUTO_FD int peer = -1;
-    struct cmsghdr *c;
-    int master;
+    if (fd < 0)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0 || dup2(fd, to) < 0)
+        _exit(125);
+}
 
-    if (!r->exec->tty)
-        return SBX_OK;
-    if (poll(&p, 1, CONSOLE_WAIT_MS) == 1)
-        peer = accept4(r->console, NULL, NULL, SOCK_CLOEXEC);
-    if (peer < 0 || recvmsg(peer, &m, MSG_CMSG_CLOEXEC) < 0)
-        return sbx_err_set(err, SBX_FAILED, "the OCI runtime sent no terminal");
-    c = CMSG_FIRSTHDR(&m);
-    if (!c || c->cmsg_type != SCM_RIGHTS)
-        return sbx_err_set(err, SBX_FAILED, "the OCI runtime sent no terminal");
-    memcpy(&master, CMSG_DATA(c), sizeof(master));
-    streams_terminal(&r->streams, master);
-    return SBX_OK;
+/* In the child: only async-signal-safe calls, and those of cgroup.c, which allocate little. */
+static void child(struct run *r)
+{
+    static char name[] = "sbx-enter";
+    char *argv[] = { name, NULL }, *env[] = { NULL };
+    int program = above(r->program);
+    int fds[] = { above(r->streams.child[0]), above(r->streams.child[1]),
+                  above(r->streams.child[2]), above(r->request), above(r->pidfd),
+                  above(r->theirs) };
+    sigset_t none;
+
+    if (oci_cgroup_join(r->b->pid)) {
+        struct enter_status s = { .what = ENTER_FAILED, .stage = ENTER_SETUP, .number = errno,
+                                  .text = "join cgroups" };
+
+        send(r->theirs, &s, sizeof(s), MSG_NOSIGNAL);
+        _exit(125);
+    }
+    for (int i = 0; i < 6; i++)
+        place(fds[i], i);
+    dup3(program, ENTER_STATUS + 1, O_CLOEXEC);
+    close_range(ENTER_STATUS + 2, ~0U, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    syscall(SYS_execveat, ENTER_STATUS + 1, "", argv, env, AT_EMPTY_PATH);
+    _exit(125);
 }
 
 static enum sbx_code spawn(struct run *r, pid_t *ret, struct sbx_err *err)
 {
-    char process[64], pid_file[80], log[80], tty[80];
-    const char *argv[20] = { r->o->program, "--root", "runc", "--log", log, "--log-format", "json",
-                             "exec", "--detach", "--process", process, "--pid-file", pid_file };
-    size_t n = 13;
-    struct program p = { .argv = argv, .in = r->streams.child[0], .out = r->streams.child[1],
-                         .err_fd = r->streams.child[2], .cwd = r->b->path };
+    int pair[2];
+    pid_t pid;
 
-    snprintf(process, sizeof(process), "/proc/%d/fd/%d", (int)getpid(), r->process);
-    snprintf(pid_file, sizeof(pid_file), "%s.pid", r->stem);
-    snprintf(log, sizeof(log), "%s.log", r->stem);
-    snprintf(tty, sizeof(tty), "%s.tty", r->stem);
-    if (r->exec->tty) {
-        argv[n++] = "--console-socket";
-        argv[n++] = tty;
-    }
-    argv[n] = r->b->id;
-    return oci_spawn(&p, ret, err);
-}
-
-/* A shell's answer to a command that could not be started. */
-static enum sbx_code not_started(struct run *r, int *ret_status, struct sbx_err *err)
-{
-    SBX_AUTO(sbx_buf) log = SBX_BUF_INIT(4096);
-    char path[4200];
-    const char *text;
-
-    snprintf(path, sizeof(path), "%.4000s/%s.log", r->b->path, r->stem);
-    oci_log_message(path, &log);
-    text = log.ptr ? log.ptr : "the OCI runtime gave no reason";
-    if (strstr(text, "executable file not found") || strstr(text, "no such file or directory"))
-        *ret_status = 127;
-    else if (strstr(text, "permission denied") || strstr(text, "exec format error") ||
-             strstr(text, "is a directory"))
-        *ret_status = 126;
-    else
-        return sbx_err_set(err, SBX_FAILED, "%.800s", text);
+    r->program = program_fd();
+    if (r->program < 0)
+        return sbx_err_errno(err, "memfd");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return sbx_err_errno(err, "socketpair");
+    r->status = pair[0];
+    r->theirs = pair[1];
+    pid = fork();
+    if (pid < 0)
+        return sbx_err_errno(err, "fork");
+    if (!pid)
+        child(r);
+    close(sbx_take_fd(&r->theirs));
+    streams_close_child(&r->streams);
+    *ret = pid;
     return SBX_OK;
 }
 
-static enum sbx_code read_pid(struct run *r, pid_t *ret, struct sbx_err *err)
+/* One message; false at the end. */
+static bool receive(struct run *r)
 {
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(32);
-    char name[80];
-    enum sbx_code rc;
+    char control[CMSG_SPACE(sizeof(int))];
+    struct enter_status s = { 0 };
+    struct iovec iov = { &s, sizeof(s) };
+    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+                        .msg_controllen = sizeof(control) };
+    struct cmsghdr *c;
+    ssize_t n;
+    int master;
 
-    snprintf(name, sizeof(name), "%s.pid", r->stem);
-    rc = sbx_file_read(r->b->dir, name, &text, err);
-    if (rc)
-        return rc;
-    *ret = (pid_t)strtol(text.ptr ? text.ptr : "", NULL, 10);
-    return *ret > 0 ? SBX_OK : sbx_err_set(err, SBX_FAILED, "the OCI runtime wrote no pid");
+    do
+        n = recvmsg(r->status, &m, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof(s))
+        return false;
+    c = CMSG_FIRSTHDR(&m);
+    if (s.what == ENTER_STARTED)
+        r->pid = s.number;
+    else if (s.what == ENTER_FAILED)
+        r->failure = s;
+    if (c && c->cmsg_type == SCM_RIGHTS) {
+        memcpy(&master, CMSG_DATA(c), sizeof(master));
+        streams_terminal(&r->streams, master);
+    }
+    return true;
 }
 
-/* It is our child: we are the subreaper of what the runtime left. */
+/* What a shell says, where its user looks for it. */
+static void complain(const struct run *r, const char *what)
+{
+    int fd = r->exec->tty ? r->exec->out : r->exec->err_fd;
+
+    if (fd >= 0)
+        dprintf(fd, "sbx: %s: %s%s", what, strerror(r->failure.number),
+                r->exec->tty ? "\r\n" : "\n");
+}
+
+static enum sbx_code explain(const struct run *r, int *ret_status, struct sbx_err *err)
+{
+    const char *cwd = r->exec->workdir && *r->exec->workdir ? r->exec->workdir
+                                                            : box_text(r->b, "workdir");
+    int number = r->failure.number;
+
+    switch (r->failure.stage) {
+    case ENTER_EXEC:
+        complain(r, r->exec->argv[0]);
+        *ret_status = number == ENOENT || number == ENOTDIR ? 127 : 126;
+        return SBX_OK;
+    case ENTER_DIRECTORY:
+        return sbx_err_set(err, number == ENOENT ? SBX_NOT_FOUND : SBX_FAILED,
+                           "working directory %.300s: %s", cwd, strerror(number));
+    case ENTER_GONE:
+        return sbx_err_set(err, SBX_UNAVAILABLE, "the container is not running");
+    default:
+        return sbx_err_set(err, SBX_FAILED, "enter the container: %.60s: %s", r->failure.text,
+                           strerror(number));
+    }
+}
+
 static enum sbx_code follow(struct run *r, int *ret_status, struct sbx_err *err)
 {
-    SBX_AUTO_FD int pidfd = -1;
-    pid_t pid;
-    enum sbx_code rc = read_pid(r, &pid, err);
+    SBX_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    enum sbx_code rc;
 
-    if (rc)
-        return rc;
-    pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
-        return sbx_err_errno(err, "pidfd of process %d", (int)pid);
-    rc = take_console(r, err);
-    if (!rc)
-        rc = streams_run(&r->streams, pidfd, pid, err);
+        return sbx_err_errno(err, "pidfd of process %d", (int)r->pid);
+    rc = streams_run(&r->streams, pidfd, r->pid, err);
     if (rc && rc != SBX_TIMEOUT)
-        syscall(SYS_pidfd_send_signal, pidfd, 9, NULL, 0);
-    *ret_status = oci_wait(pid);
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    *ret_status = oci_wait(r->pid);
     return rc;
 }
 
 static enum sbx_code run(struct run *r, int *ret_status, struct sbx_err *err)
 {
-    int reaper = 0, status;
-    pid_t pid;
-    enum sbx_code rc;
+    pid_t helper = 0;
+    enum sbx_code rc = spawn(r, &helper, err);
 
-    prctl(PR_GET_CHILD_SUBREAPER, &reaper);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1))
-        return sbx_err_errno(err, "become subreaper");
-    rc = spawn(r, &pid, err);
-    streams_close_child(&r->streams);
-    if (!rc) {
-        status = oci_wait(pid);
-        rc = status ? not_started(r, ret_status, err) : follow(r, ret_status, err);
+    if (rc)
+        return rc;
+    while (receive(r))
+        ;
+    oci_wait(helper);
+    if (r->failure.what) {
+        if (r->pid)
+            oci_wait(r->pid);
+        return explain(r, ret_status, err);
     }
-    prctl(PR_SET_CHILD_SUBREAPER, reaper);
-    return rc;
+    if (!r->pid)
+        return sbx_err_set(err, SBX_FAILED, "enter the container: the helper ended");
+    return follow(r, ret_status, err);
+}
+
+static void close_run(struct run *r)
+{
+    streams_release(&r->streams);
+    if (r->pidfd >= 0)
+        close(r->pidfd);
+    if (r->request >= 0)
+        close(r->request);
+    if (r->status >= 0)
+        close(r->status);
+    if (r->theirs >= 0)
+        close(r->theirs);
 }
 
 enum sbx_code oci_exec(struct sbx_runtime *rt, const char *id, const struct sbx_exec *exec,
                        int *ret_status, struct sbx_err *err)
 {
-    static unsigned counter;
     SBX_AUTO(box) b = BOX_INIT;
-    struct run r = { .o = (struct oci *)rt, .b = &b, .exec = exec, .process = -1, .console = -1 };
+    SBX_AUTO_FREE struct run *r = calloc(1, sizeof(*r));
     SBX_AUTO_FD int root = -1;
     struct user user;
-    enum sbx_code rc = box_running(r.o, id, &b, err);
+    enum sbx_code rc;
 
-    if (rc)
-        return rc;
-    snprintf(r.stem, sizeof(r.stem), "exec-%d-%u", (int)getpid(), counter++);
-    rc = streams_open(&r.streams, exec, err);
+    if (!r)
+        return oci_no_memory(err);
+    r->b = &b;
+    r->exec = exec;
+    r->pidfd = r->program = r->request = r->status = r->theirs = -1;
+    rc = streams_open(&r->streams, exec, err);
     if (!rc)
-        rc = oci_root_open(&b, &root, err);
+        rc = box_running((struct oci *)rt, id, &b, err);
+    if (!rc)
+        rc = oci_root_open(&b, &root, &r->pidfd, err);
     if (!rc)
         rc = oci_user(root, exec->user ? exec->user : box_text(&b, "user"), &user, err);
     if (!rc)
-        rc = write_process(&r, &user, err);
+        rc = write_request(r, &user, err);
     if (!rc)
-        rc = listen_console(&r, err);
-    if (!rc)
-        rc = run(&r, ret_status, err);
-    run_release(&r);
+        rc = run(r, ret_status, err);
+    close_run(r);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 
 #include "sbx/file.h"
 
@@ -75,6 +76,20 @@ static bool has_all_caps(void)
     return true;
 }
 
+/* pidfds as namespaces to enter came last (5.8), openat2 before (5.6). */
+static enum sbx_code check_kernel(struct sbx_err *err)
+{
+    struct utsname u;
+    int major, minor;
+
+    if (uname(&u) || sscanf(u.release, "%d.%d", &major, &minor) != 2)
+        return sbx_err_set(err, SBX_UNSUPPORTED, "unknown kernel version");
+    if (major < 5 || (major == 5 && minor < 8))
+        return sbx_err_set(err, SBX_UNSUPPORTED, "needs Linux 5.8 or newer, this is %.60s",
+                           u.release);
+    return SBX_OK;
+}
+
 static enum sbx_code oci_open(const struct sbx_runtime_config *config, struct sbx_runtime **ret,
                               struct sbx_err *err)
 {
@@ -87,6 +102,9 @@ static enum sbx_code oci_open(const struct sbx_runtime_config *config, struct sb
     if (geteuid() != 0)
         return sbx_err_set(err, SBX_UNAVAILABLE,
                            "works as root only for now: use sudo, or Docker Engine");
+    rc = check_kernel(err);
+    if (rc)
+        return rc;
     o = calloc(1, sizeof(*o));
     if (!o)
         return oci_no_memory(err);
@@ -96,7 +114,6 @@ static enum sbx_code oci_open(const struct sbx_runtime_config *config, struct sb
         oci_free(&o->rt);
         return rc;
     }
-    o->is_crun = strncmp(o->version, "crun", 4) == 0;
     o->rt.info = (struct sbx_runtime_info){
         .version = o->version,
         .netns_by_path = true,

@@ -6,7 +6,8 @@
  *                                     without it is half-made
  *         upper/ work/ l/0..N         overlayfs; l/ are short links to the layers
  *         rootfs/                     mount point, in a mount namespace that dies with the container
- *         config.json                 the bundle, written anew at each start
+ *         config.json, filter.bpf     the bundle and the same seccomp filter for exec, written anew
+ *                                     at each start
  *         run.json                    the running PID 1; believed only while that process lives
  *         runc/                       the OCI runtime's own state
  *     STATE/containers/lock           create and remove, one at a time (short)
@@ -34,7 +35,6 @@
 struct oci {
     struct sbx_runtime rt; /* first */
     char *app, *state, *cache, *program, *version, *seccomp;
-    bool is_crun;
     struct sbx_store *store; /* NULL until an image is asked for: oci_store() */
     int containers;          /* STATE/containers */
 };
@@ -90,8 +90,8 @@ struct user {
 enum sbx_code oci_user(int root, const char *text, struct user *ret, struct sbx_err *err);
 enum sbx_code oci_user_parse(const char *passwd, const char *group, const char *text,
                              struct user *ret, struct sbx_err *err);
-/* The root directory of a running container. */
-enum sbx_code oci_root_open(const struct box *b, int *ret, struct sbx_err *err);
+/* The root directory of a running container, and its first process (may be NULL). */
+enum sbx_code oci_root_open(const struct box *b, int *ret, int *ret_pidfd, struct sbx_err *err);
 
 /* ---- spec.c: sbx_container_spec to JSON ---- */
 json_t *oci_spec_json(const struct sbx_container_spec *spec, const char *id, const char *app,
@@ -101,10 +101,20 @@ json_t *oci_spec_json(const struct sbx_container_spec *spec, const char *id, con
 enum sbx_code oci_bundle(struct oci *o, const struct box *b, const char *netns,
                          json_t **ret, struct sbx_err *err);
 json_t *oci_caps(const json_t *spec, bool privileged); /* array "CAP_X" */
-json_t *oci_process_caps(const json_t *spec, bool privileged, bool root);
-json_t *oci_rlimits(void);
-/* A process to run in a running container; NULL: no memory. */
-json_t *oci_process(const struct box *b, const struct sbx_exec *exec, const struct user *user);
+uint64_t oci_files_max(void); /* RLIMIT_NOFILE of what runs inside */
+uint64_t oci_caps_bits(const json_t *spec, bool privileged); /* of those that we have ourselves */
+
+/* ---- request.c: what enter/enter.c is told ---- */
+#define OCI_REQUEST_MAX (8 << 20) /* bytes: arguments, environment and filter; exec() takes less */
+enum sbx_code oci_request(const struct box *b, const struct sbx_exec *exec,
+                          const struct user *user, struct sbx_buf *out, struct sbx_err *err);
+
+/* ---- filter.c ---- */
+/* The seccomp program for `linux.seccomp`, compiled once and kept in STATE/seccomp. */
+enum sbx_code oci_filter(struct oci *o, const json_t *seccomp, struct sbx_buf *out,
+                         struct sbx_err *err);
+#define OCI_FILTER_FILE "filter.bpf" /* in the container's directory: the one of this start */
+#define OCI_FILTER_MAX 32768 /* bytes: 4096 instructions, the kernel's bound */
 
 /* ---- cgroup.c ---- */
 /* Can a limit of that controller ("memory", "cpu", "pids") be kept here? */

@@ -42,6 +42,24 @@ static enum sbx_code open_netns(const char *path, int *ret, struct sbx_err *err)
     return SBX_OK;
 }
 
+static enum sbx_code write_filter(struct start *s, const json_t *config, struct sbx_err *err)
+{
+    const json_t *seccomp = json_object_get(json_object_get(config, "linux"), "seccomp");
+    SBX_AUTO(sbx_buf) filter = SBX_BUF_INIT(OCI_FILTER_MAX);
+    SBX_AUTO_FD int fd = -1;
+    enum sbx_code rc;
+
+    if (!seccomp) /* privileged */
+        return SBX_OK;
+    rc = oci_filter(s->o, seccomp, &filter, err);
+    if (rc)
+        return rc;
+    fd = openat(s->b->dir, OCI_FILTER_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || sbx_write_all(fd, filter.ptr, filter.len))
+        return sbx_err_errno(err, "write %s/" OCI_FILTER_FILE, s->b->path);
+    return SBX_OK;
+}
+
 static enum sbx_code write_bundle(struct start *s, int netns, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *config = NULL;
@@ -52,6 +70,8 @@ static enum sbx_code write_bundle(struct start *s, int netns, struct sbx_err *er
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), netns);
     rc = oci_bundle(s->o, s->b, netns < 0 ? NULL : path, &config, err);
+    if (!rc)
+        rc = write_filter(s, config, err);
     if (rc)
         return rc;
     text = json_dumps(config, JSON_COMPACT);

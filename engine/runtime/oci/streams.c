@@ -1,11 +1,12 @@
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <termios.h>
 #include <time.h>
 
@@ -23,9 +24,9 @@ enum { P_PROCESS, P_IN, P_TO, P_OUT, P_ERR, P_RESIZE, P_SIGNAL, P_COUNT };
  */
 static bool is_pipe(int fd)
 {
-    struct stat st;
+    struct statfs fs;
 
-    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC; /* none that has a name */
 }
 
 static int make_pipe(int *ours, int *theirs, bool we_write)
@@ -100,10 +101,10 @@ static void set_size(struct streams *s)
 void streams_terminal(struct streams *s, int master)
 {
     s->master = master;
+    set_size(s);
     s->to = s->exec->in >= 0 ? fcntl(master, F_DUPFD_CLOEXEC, 3) : -1;
     s->from[0] = fcntl(master, F_DUPFD_CLOEXEC, 3);
     fcntl(master, F_SETFL, O_RDWR | O_NONBLOCK);
-    set_size(s);
 }
 
 /* Bytes to the process' stdin, as many as it takes. */

@@ -10,7 +10,7 @@
 
 #define ACCOUNTS_MAX (1 << 20) /* bytes of a passwd or group file that are looked at */
 
-enum sbx_code oci_root_open(const struct box *b, int *ret, struct sbx_err *err)
+enum sbx_code oci_root_open(const struct box *b, int *ret, int *ret_pidfd, struct sbx_err *err)
 {
     SBX_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, b->pid, 0), fd = -1;
     struct box again = *b;
@@ -22,6 +22,8 @@ enum sbx_code oci_root_open(const struct box *b, int *ret, struct sbx_err *err)
     if (pidfd < 0 || fd < 0 || again.pid != b->pid)
         return sbx_err_set(err, SBX_UNAVAILABLE, "the container is not running");
     *ret = sbx_take_fd(&fd);
+    if (ret_pidfd)
+        *ret_pidfd = sbx_take_fd(&pidfd);
     return SBX_OK;
 }
 

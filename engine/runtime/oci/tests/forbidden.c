@@ -233,6 +233,12 @@ static int do_quota(void) { return (int)syscall(SYS_quotactl, 0x800001 << 8, "/"
 static int do_fsopen(void) { return (int)syscall(SYS_fsopen, "tmpfs", 0) < 0 ? -1 : 0; }
 static int do_tree(void) { return (int)syscall(SYS_open_tree, -100, "/", 1) < 0 ? -1 : 0; }
 
+/* Programs fall back on ENOSYS; EPERM for a call of the future would make them give up. */
+static int do_future(void)
+{
+    return syscall(900) == -1 && errno == ENOSYS ? 0 : -1;
+}
+
 static int trace_child(void)
 {
     int status;
@@ -270,6 +276,7 @@ static const struct {
     { "sethostname", do_hostname, 0 }, { "mempolicy", do_nice, 0 }, { "iopl", do_iopl, 0 },
     { "quotactl", do_quota, 0 },
     { "ptrace-child", trace_child, 1 }, { "setuid", do_setuid, 1 },
+    { "enosys-of-the-future", do_future, 1 },
 };
 
 int main(void)

@@ -172,6 +172,27 @@ static void a_process_does_not_see_our_descriptors(void **state)
     close(held);
 }
 
+/* What entered a container must not be a file of the host that a hostile image could write to. */
+static void the_program_that_enters_cannot_be_changed_from_inside(void **state)
+{
+    struct world *w = *state;
+    const char *id = running(w, (struct sbx_container_spec){ .name = "t-self" });
+    const char *argv[] = { "/proc/self/exe", NULL };
+    const char *script[] = { "/tmp/hostile", NULL };
+    struct sbx_exec x = EXEC_INIT;
+    int status = -1;
+
+    x.argv = argv;
+    x.timeout_s = 30;
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_OK);
+    assert_int_equal(status, 125); /* it ran itself, found no request, and ended */
+    sh(w, id, "printf '#!/proc/self/exe\n' >/tmp/hostile; chmod 755 /tmp/hostile");
+    x.argv = script;
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_OK);
+    assert_int_equal(status, 125);
+    assert_string_equal(sh(w, id, "true"), "");
+}
+
 static void users_groups_and_home_are_the_images(void **state)
 {
     struct world *w = *state;
@@ -673,6 +694,7 @@ int main(void)
         cmocka_unit_test(exit_statuses_are_a_shells),
         cmocka_unit_test(streams_are_carried_whole),
         cmocka_unit_test(a_process_does_not_see_our_descriptors),
+        cmocka_unit_test(the_program_that_enters_cannot_be_changed_from_inside),
         cmocka_unit_test(users_groups_and_home_are_the_images),
         cmocka_unit_test(environment_and_directory_are_the_containers_unless_given),
         cmocka_unit_test(a_terminal_has_size_echo_and_end),

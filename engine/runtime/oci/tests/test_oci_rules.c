@@ -98,21 +98,6 @@ static void capabilities_are_the_engines_less_three(void **state)
     }
 }
 
-static void a_process_that_is_not_root_gets_no_effective_capability(void **state)
-{
-    SBX_AUTO_JSON json_t *spec = json_object();
-    SBX_AUTO_JSON json_t *root = oci_process_caps(spec, false, true);
-    SBX_AUTO_JSON json_t *user = oci_process_caps(spec, false, false);
-
-    (void)state;
-    assert_int_equal(json_array_size(json_object_get(root, "effective")), 11);
-    assert_null(json_object_get(root, "ambient"));
-    assert_null(json_object_get(root, "inheritable"));
-    assert_null(json_object_get(user, "effective"));
-    assert_null(json_object_get(user, "permitted"));
-    assert_int_equal(json_array_size(json_object_get(user, "bounding")), 11);
-}
-
 static void the_last_error_of_a_runtimes_log_is_told(void **state)
 {
     static const char log[] = "{\"level\":\"warning\",\"msg\":\"never mind\"}\nnot json\n"
@@ -134,7 +119,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(users_are_resolved_by_the_sandboxs_own_files),
         cmocka_unit_test(capabilities_are_the_engines_less_three),
-        cmocka_unit_test(a_process_that_is_not_root_gets_no_effective_capability),
         cmocka_unit_test(the_last_error_of_a_runtimes_log_is_told),
     };
 
