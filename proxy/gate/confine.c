@@ -101,10 +101,10 @@ static int add_rules(scmp_filter_ctx ctx)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
     for (size_t i = 0; i < SBX_ARRAY_LEN(families) && !rc; i++)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                              SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+                              SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
     if (!rc) /* pipes between threads of a name module */
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-                              SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+                              SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
     if (!rc)
         rc = seccomp_rule_add(ctx, SCMP_ACT_KILL_PROCESS, SCMP_SYS(execve), 0);
     if (!rc)

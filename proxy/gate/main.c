@@ -75,41 +75,35 @@ static int parse_options(int argc, char **argv, struct options *o)
     return 0;
 }
 
-static bool is_wanted(struct options *o, int fd)
+static int compare_ints(const void *a, const void *b)
 {
-    for (size_t i = 0; i < NOPTIONS; i++)
-        if (*slot(o, i) == fd)
-            return true;
-    return false;
+    return *(const int *)a - *(const int *)b;
 }
 
 /* No other descriptor stays open (a lock lives in its descriptor), and 0 to 2 are taken, so that a
  * socket never becomes one of them. */
 static enum sbx_code tidy_descriptors(struct options *o, struct sbx_err *err)
 {
-    int from = 3, null = open("/dev/null", O_RDWR);
+    int wanted[NOPTIONS], null = open("/dev/null", O_RDWR);
+    unsigned from = 3;
 
     while (null >= 0 && null < 2)
         null = dup(null);
-    for (int wanted = 3; wanted <= 1000000; wanted++) {
-        bool more = false;
+    for (size_t i = 0; i < NOPTIONS; i++)
+        wanted[i] = *slot(o, i);
+    qsort(wanted, NOPTIONS, sizeof(wanted[0]), compare_ints);
+    for (size_t i = 0; i <= NOPTIONS; i++) {
+        unsigned to = i < NOPTIONS ? (unsigned)wanted[i] : ~0U;
 
-        if (!is_wanted(o, wanted)) {
-            for (size_t i = 0; i < NOPTIONS; i++)
-                more = more || *slot(o, i) > wanted;
-            if (more)
-                continue;
-        } else {
-            fcntl(wanted, F_SETFD, FD_CLOEXEC);
-        }
-        if (wanted > from && syscall(SYS_close_range, from, wanted - 1, 0) && errno != ENOSYS)
+        if (i < NOPTIONS && wanted[i] < 0)
+            continue;
+        /* A kernel before 5.9 lacks the call; the engine has closed them all already. */
+        if (to > from && syscall(SYS_close_range, from, to - 1, 0) && errno != ENOSYS)
             return sbx_err_errno(err, "close_range");
-        from = wanted + is_wanted(o, wanted);
-        if (!is_wanted(o, wanted))
-            break;
+        if (i < NOPTIONS)
+            fcntl(wanted[i], F_SETFD, FD_CLOEXEC);
+        from = to + 1;
     }
-    if (syscall(SYS_close_range, from, ~0U, 0) && errno != ENOSYS)
-        return sbx_err_errno(err, "close_range");
     return SBX_OK;
 }
 

@@ -900,6 +900,19 @@ class Life(unittest.TestCase):
         self.assertEqual(gate.process.wait(lab.WAIT), 0)
         self.assertEqual(gate.ended(), "gate: container ended\n")
 
+    def test_N8_without_inotify_a_new_file_is_seen_too(self):
+        uid = lab.UID + 1
+        self.addCleanup(lab.use_up_inotify(uid))
+        gate = self.start([rule(NAME)], {NAME: [ORIGIN]}, uid=uid)
+        server = lab.Server(ORIGIN, 443, lab.echo)
+        self.addCleanup(server.close)
+        with gate.connect() as s:
+            s.sendall(connect(b"api.example.com:443"))
+            lab.read_head(s)
+            gate.write([], generation=2)
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
+
     def test_it_is_confined(self):
         gate = self.start([])
         text = lab.read_file("/proc/%d/status" % gate.process.pid).decode()

@@ -69,6 +69,29 @@ def enter():
         _add_address(i + 1, address)
 
 
+def use_up_inotify(uid):
+    """Hold all inotify instances of a user; returns what ends that."""
+    ready, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        while _libc.inotify_init1(0) >= 0:
+            pass
+        os.write(told, b"x")
+        while True:
+            signal.pause()
+    os.close(told)
+    os.read(ready, 1)
+    os.close(ready)
+
+    def end():
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return end
+
+
 def quiet():
     return {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -251,6 +274,7 @@ class Gate:
                  generation=1, wait=True, netns=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
+        self.config_dir = os.path.join(self.dir, "state", "gate")
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
         self.log_path = os.path.join(self.dir, "log.jsonl")
@@ -264,8 +288,9 @@ class Gate:
                   "publicTestRanges": ["203.0.113.0/24"], "upstream": None}
         if self.limits:
             config["limits"] = self.limits
-        os.makedirs(os.path.join(self.dir, "gate"), exist_ok=True)
-        path = os.path.join(self.dir, "gate", "gate.json")
+        os.makedirs(self.config_dir, exist_ok=True)
+        os.chmod(self.dir + "/state", 0o700)  # as in real use: only a descriptor leads there
+        path = os.path.join(self.config_dir, "gate.json")
         with open(path + ".new", "w") as f:
             f.write(json.dumps(config) if text is None else text)
         os.rename(path + ".new", path)
@@ -311,7 +336,7 @@ class Gate:
         status_r, status_w = os.pipe()
         self.ended_path = os.path.join(self.dir, "ended")
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        fds = {"config-dir-fd": os.open(os.path.join(self.dir, "gate"), os.O_RDONLY),
+        fds = {"config-dir-fd": os.open(self.config_dir, os.O_RDONLY),
                "log-fd": os.open(self.log_path, flags), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
