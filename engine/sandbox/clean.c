@@ -59,6 +59,8 @@ static enum sbx_code remove_runtime_parts(struct sbx_box *box, struct sbx_err *e
         rc = sbx_engine_runtime(box->e, kind_of(box->record.runtime), &rt, err);
         return rc ? rc : remove_from(box, rt, err);
     }
+    if (box->e->runtimes[SBX_RUNTIME_FAKE])
+        return remove_from(box, box->e->runtimes[SBX_RUNTIME_FAKE], err);
     for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++) /* no record: nothing was made, or it is broken */
         if (!sbx_engine_runtime(box->e, all[i], &rt, NULL)) {
             rc = remove_from(box, rt, err);

@@ -46,5 +46,7 @@ const char *sbx_name_default(const char *agent, const char *workspace, struct sb
     while (n && !plain(name[n - 1]))
         n--;
     name[n] = '\0';
-    return n >= 2 ? name : sbx_arena_printf(arena, "%s-sandbox", n ? name : "sbx");
+    if (n >= 2 && strcmp(name, "default"))
+        return name;
+    return sbx_arena_printf(arena, "%s-sandbox", n ? name : "sbx");
 }

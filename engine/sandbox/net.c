@@ -9,12 +9,11 @@
 
 enum sbx_net_mode sbx_net_mode_for(const struct sbx_runtime_info *info)
 {
+    if (info->kind == SBX_RUNTIME_FAKE)
+        return SBX_NET_NONE;
     if (info->netns_by_path)
         return SBX_NET_CREATE;
-    if (info->kind == SBX_RUNTIME_DOCKER && info->can_enter)
-        return SBX_NET_ENTER;
-    return info->netns_join_container && info->kind == SBX_RUNTIME_DOCKER ? SBX_NET_HOLDER
-                                                                          : SBX_NET_NONE;
+    return info->can_enter ? SBX_NET_ENTER : SBX_NET_HOLDER;
 }
 
 static int open_pidfd(pid_t pid)
