@@ -185,8 +185,8 @@ enum sbx_code sbx_blob_index(struct sbx_store *s, const char *digest, size_t siz
     if (lock < 0 || flock(lock, LOCK_EX))
         return sbx_err_errno(err, "lock %s", lock_path);
     root = read_index(path);
-    entry = json_pack("{s:s, s:s, s:I, s:{s:s}}", "mediaType", media_type, "digest", digest,
-                      "size", (json_int_t)size, "annotations", NAME_KEY, name);
+    entry = json_pack("{s:s, s:s, s:I, s:{s:s}}", "mediaType", media_type, "digest", digest, "size",
+                      (json_int_t)size, "annotations", NAME_KEY, name);
     text = root && !set_entry(root, entry, name) ? json_dumps(root, JSON_INDENT(2)) : NULL;
     if (!text)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");

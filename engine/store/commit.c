@@ -59,8 +59,8 @@ static enum sbx_code new_config(const struct sbx_record *base, const char *diff_
         json_object_set_new(root, "created", json_string(created)))
         return sbx_err_set(err, SBX_SCHEMA, "the base image's configuration is broken");
     if (json_is_array(history))
-        json_array_append_new(history, json_pack("{s:s, s:s}", "created", created, "created_by",
-                                                 "sbx"));
+        json_array_append_new(history,
+                              json_pack("{s:s, s:s}", "created", created, "created_by", "sbx"));
     *ret = json_dumps(root, JSON_COMPACT);
     return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
@@ -92,8 +92,11 @@ static enum sbx_code add_image(struct sbx_store *s, const struct sbx_record *bas
     SBX_AUTO_FREE char *config = NULL;
     const char *ids[SBX_STORE_LAYERS_MAX + 1];
     char id[SBX_DIGEST_TEXT_SIZE];
-    struct sbx_record r = { .id = id, .diff_ids = ids, .n_layers = base->n_layers + 1,
-                            .manifest = "", .size = base->size + size };
+    struct sbx_record r = { .id = id,
+                            .diff_ids = ids,
+                            .n_layers = base->n_layers + 1,
+                            .manifest = "",
+                            .size = base->size + size };
     enum sbx_code rc;
 
     if (r.n_layers > SBX_STORE_LAYERS_MAX)

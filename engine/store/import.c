@@ -143,9 +143,8 @@ static enum sbx_code write_manifest(struct import *im, struct pending *p, const 
         int64_t size = 0;
         const char *media = layer_media(im->store, p->blobs[i], &size);
 
-        if (json_array_append_new(layers, json_pack("{s:s, s:s, s:I}", "mediaType", media,
-                                                    "digest", p->blobs[i], "size",
-                                                    (json_int_t)size)))
+        if (json_array_append_new(layers, json_pack("{s:s, s:s, s:I}", "mediaType", media, "digest",
+                                                    p->blobs[i], "size", (json_int_t)size)))
             return no_memory(err);
     }
     root = json_pack("{s:i, s:s, s:{s:s, s:s, s:I}, s:O}", "schemaVersion", 2, "mediaType",
@@ -269,8 +268,8 @@ static enum sbx_code import_docker(struct import *im, struct sbx_err *err)
 }
 
 /* JSON of a blob, verified. */
-static enum sbx_code blob_text(struct import *im, const struct sbx_descriptor *d,
-                               const char **ret, size_t *ret_len, struct sbx_err *err)
+static enum sbx_code blob_text(struct import *im, const struct sbx_descriptor *d, const char **ret,
+                               size_t *ret_len, struct sbx_err *err)
 {
     char from[128], digest[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc;
@@ -312,8 +311,8 @@ static enum sbx_code import_manifest(struct import *im, const struct sbx_descrip
 static enum sbx_code import_descriptor(struct import *im, const struct sbx_descriptor *d,
                                        const char *name, int depth, struct sbx_err *err);
 
-static enum sbx_code import_index(struct import *im, const char *text, size_t len,
-                                  const char *name, int depth, struct sbx_err *err)
+static enum sbx_code import_index(struct import *im, const char *text, size_t len, const char *name,
+                                  int depth, struct sbx_err *err)
 {
     struct sbx_platform ours = sbx_platform_ours();
     struct sbx_index index;
@@ -395,8 +394,9 @@ enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
     else if (sbx_source_has(src, "oci-layout"))
         rc = import_oci(&im, err);
     else
-        rc = sbx_err_set(err, SBX_SCHEMA, "neither an archive of `docker save` (manifest.json) nor "
-                                          "an OCI layout (oci-layout)");
+        rc = sbx_err_set(err, SBX_SCHEMA,
+                         "neither an archive of `docker save` (manifest.json) nor "
+                         "an OCI layout (oci-layout)");
     if (rc)
         return sbx_err_wrap(err, rc, "%s", path);
     *ret_names = im.names;

@@ -29,9 +29,8 @@ struct sbx_platform sbx_platform_ours(void)
 {
     static struct utsname u; /* what the kernel runs is what images must be for */
     static const char *const names[][2] = {
-        { "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm" },
-        { "i686", "386" },     { "riscv64", "riscv64" }, { "ppc64le", "ppc64le" },
-        { "s390x", "s390x" },
+        { "x86_64", "amd64" },    { "aarch64", "arm64" },   { "armv7l", "arm" },  { "i686", "386" },
+        { "riscv64", "riscv64" }, { "ppc64le", "ppc64le" }, { "s390x", "s390x" },
     };
 
     if (uname(&u))
@@ -182,8 +181,8 @@ enum sbx_code sbx_manifest_docker(const char *text, size_t len, struct sbx_arena
     return SBX_OK;
 }
 
-static enum sbx_code oci_layers(const json_t *root, struct sbx_arena *arena,
-                                struct sbx_manifest *m, struct sbx_err *err)
+static enum sbx_code oci_layers(const json_t *root, struct sbx_arena *arena, struct sbx_manifest *m,
+                                struct sbx_err *err)
 {
     const json_t *layers = json_object_get(root, "layers");
     struct sbx_descriptor d;
@@ -335,8 +334,8 @@ static enum sbx_code labels_of(const json_t *config, struct sbx_arena *arena,
 
 #define ITEMS_MAX 10000 /* of env, entrypoint, cmd: beyond what exec() takes anyway */
 
-static enum sbx_code inner_config(const json_t *c, struct sbx_arena *arena,
-                                  struct sbx_config *ret, struct sbx_err *err)
+static enum sbx_code inner_config(const json_t *c, struct sbx_arena *arena, struct sbx_config *ret,
+                                  struct sbx_err *err)
 {
     const char **env = NULL, **entrypoint = NULL, **cmd = NULL;
     enum sbx_code rc;
@@ -360,8 +359,8 @@ static enum sbx_code inner_config(const json_t *c, struct sbx_arena *arena,
     return rc;
 }
 
-static enum sbx_code diff_ids(const json_t *root, struct sbx_arena *arena,
-                              struct sbx_config *ret, struct sbx_err *err)
+static enum sbx_code diff_ids(const json_t *root, struct sbx_arena *arena, struct sbx_config *ret,
+                              struct sbx_err *err)
 {
     const json_t *fs = json_object_get(root, "rootfs");
     enum sbx_code rc;

@@ -6,15 +6,9 @@
 #define NAME_MAX_LEN 255 /* bytes of host and path together, as registries bound it */
 #define TAG_MAX 128      /* bytes: distribution specification */
 
-static bool lower_alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
+static bool lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-static bool alnum(char c)
-{
-    return lower_alnum(c) || (c >= 'A' && c <= 'Z');
-}
+static bool alnum(char c) { return lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
 
 /* path-component: alnum runs joined by ".", "_", "__" or dashes */
 static bool component(const char *p, size_t len)
@@ -102,7 +96,9 @@ char *sbx_store_full_name(struct sbx_arena *arena, const char *reference)
     return sbx_arena_printf(arena, "%.*s/%s%.*s%s", h ? (int)h : (int)strlen(DEFAULT_HOST),
                             h ? reference : DEFAULT_HOST, hub,
                             (int)(all - (size_t)(rest - reference)), rest,
-                            digest ? digest : tagged ? "" : ":latest");
+                            digest   ? digest
+                            : tagged ? ""
+                                     : ":latest");
 }
 
 char *sbx_store_familiar_name(struct sbx_arena *arena, const char *full)

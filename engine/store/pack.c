@@ -10,9 +10,9 @@
 
 #include "place.h"
 
-#define DEPTH_MAX 512     /* directories within directories: one descriptor each while we are there */
-#define COPY_SIZE 131072  /* bytes read at a time */
-#define XATTRS_MAX 65536  /* bytes of names, and of one value: the kernel's bounds */
+#define DEPTH_MAX 512 /* directories within directories: one descriptor each while we are there */
+#define COPY_SIZE 131072 /* bytes read at a time */
+#define XATTRS_MAX 65536 /* bytes of names, and of one value: the kernel's bounds */
 
 struct pack {
     const struct sbx_pack *what;
@@ -125,7 +125,8 @@ static bool seen(struct pack *p, const struct stat *st)
 
 static enum sbx_code pack_file(struct pack *p, int dir, const char *name, struct stat *st)
 {
-    SBX_AUTO_FD int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    SBX_AUTO_FD int fd = openat(dir, name,
+                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     enum sbx_code rc;
 
     if (fd < 0 && errno == ENOENT)
@@ -142,8 +143,7 @@ static enum sbx_code pack_file(struct pack *p, int dir, const char *name, struct
     return rc ? rc : content(p, fd, st->st_size);
 }
 
-static enum sbx_code pack_symlink(struct pack *p, int dir, const char *name,
-                                  const struct stat *st)
+static enum sbx_code pack_symlink(struct pack *p, int dir, const char *name, const struct stat *st)
 {
     char target[4096];
     ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
@@ -204,8 +204,9 @@ static enum sbx_code pack_children(struct pack *p, int fd, int depth)
     if (n < 0)
         return sbx_err_errno(p->err, "read directory %s", p->path);
     for (int i = 0; i < n; i++) {
-        int add = rc ? 0 : snprintf(p->path + len, sizeof(p->path) - len, "%s%s", len ? "/" : "",
-                                    names[i]->d_name);
+        int add = rc ? 0
+                     : snprintf(p->path + len, sizeof(p->path) - len, "%s%s", len ? "/" : "",
+                                names[i]->d_name);
 
         if (!rc && (size_t)add >= sizeof(p->path) - len)
             rc = sbx_err_set(p->err, SBX_LIMIT, "path too long: %s", p->path);
@@ -319,7 +320,8 @@ enum sbx_code sbx_tree_pack(const struct sbx_pack *what, sbx_write_fn write, voi
         p->la->write_set_format_pax_restricted(p->archive);
         p->la->write_set_bytes_in_last_block(p->archive, 1);
         rc = p->la->write_open(p->archive, p, NULL, on_write, NULL) == ARCHIVE_OK
-                 ? pack_all(p) : archive_failed(p);
+                 ? pack_all(p)
+                 : archive_failed(p);
     }
     if (p->entry)
         p->la->entry_free(p->entry);

@@ -19,10 +19,7 @@ int sbx_make_whiteout(int dir, const char *name)
     return mknodat(dir, name, S_IFCHR, makedev(0, 0));
 }
 
-int sbx_make_opaque(int dir)
-{
-    return fsetxattr(dir, "trusted.overlay.opaque", "y", 1, 0);
-}
+int sbx_make_opaque(int dir) { return fsetxattr(dir, "trusted.overlay.opaque", "y", 1, 0); }
 
 int sbx_open_in_root(int root, const char *path, int flags, mode_t mode)
 {

@@ -171,8 +171,7 @@ static enum sbx_code put_special(struct sbx_place *p, int dir, const struct sbx_
     char self[64];
 
     if (device && (!p->how->layer || (S_ISCHR(m->type) && m->rdev == makedev(0, 0))))
-        return sbx_err_set(err, SBX_SCHEMA, "a device node %u:%u", major(m->rdev),
-                           minor(m->rdev));
+        return sbx_err_set(err, SBX_SCHEMA, "a device node %u:%u", major(m->rdev), minor(m->rdev));
     if (mknodat(dir, n->name, m->type | 0600, device ? m->rdev : 0))
         return sbx_err_errno(err, "make node");
     fd = openat(dir, n->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -224,8 +223,7 @@ static enum sbx_code put(struct sbx_place *p, int dir, const struct sbx_entry_na
     return sbx_err_set(err, SBX_SCHEMA, "an entry of unknown type");
 }
 
-enum sbx_code sbx_place_entry(struct sbx_place *p, struct archive_entry *entry,
-                              struct sbx_err *err)
+enum sbx_code sbx_place_entry(struct sbx_place *p, struct archive_entry *entry, struct sbx_err *err)
 {
     struct sbx_entry_name n;
     struct sbx_entry_meta m;

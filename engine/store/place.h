@@ -17,8 +17,8 @@ struct sbx_place {
     const struct sbx_unpack *how;
     const struct sbx_archive *la;
     struct archive *archive;
-    char parent[4096]; /* path of parent_fd, as the entries spell it */
-    int parent_fd;     /* -1: none yet; most entries share it with the one before */
+    char parent[4096];         /* path of parent_fd, as the entries spell it */
+    int parent_fd;             /* -1: none yet; most entries share it with the one before */
     struct sbx_dir_time *dirs; /* set when all is written: filling a directory changes its time */
     size_t n_dirs, cap_dirs;
 };

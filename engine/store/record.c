@@ -8,8 +8,7 @@
 #define NAMES_FILE "names.json"
 #define RECORD_MAX (2 * SBX_STORE_JSON_MAX) /* bytes: the configuration, escaped, and our fields */
 
-static enum sbx_code write_json(int dir, const char *name, const json_t *value,
-                                struct sbx_err *err)
+static enum sbx_code write_json(int dir, const char *name, const json_t *value, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *text = json_dumps(value, JSON_INDENT(1) | JSON_SORT_KEYS);
 
@@ -32,8 +31,7 @@ static enum sbx_code read_json(int dir, const char *name, json_t **ret, struct s
     return SBX_OK;
 }
 
-enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r,
-                               struct sbx_err *err)
+enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *layers = json_array(), *root = NULL;
     char name[HEX + 8];
@@ -49,8 +47,8 @@ enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r,
     return write_json(s->images, name, root, err);
 }
 
-static enum sbx_code layers_of(const json_t *root, struct sbx_arena *arena,
-                               struct sbx_record *ret, struct sbx_err *err)
+static enum sbx_code layers_of(const json_t *root, struct sbx_arena *arena, struct sbx_record *ret,
+                               struct sbx_err *err)
 {
     const json_t *list = json_object_get(root, "layers");
     const char **ids;

@@ -9,10 +9,10 @@
 #include "sbx/late_archive.h"
 #include "store.h"
 
-#define ENTRIES_MAX 16384        /* of an archive: 128 layers with three files each, and many images */
-#define SMALL_MAX 1048576        /* bytes: kept in memory; layers are larger, JSON is not */
+#define ENTRIES_MAX 16384 /* of an archive: 128 layers with three files each, and many images */
+#define SMALL_MAX 1048576 /* bytes: kept in memory; layers are larger, JSON is not */
 #define SMALL_TOTAL_MAX (64 << 20) /* bytes kept in memory of one archive */
-#define LINKS_MAX 8              /* symlinks from one name to the next */
+#define LINKS_MAX 8                /* symlinks from one name to the next */
 
 /*
  * Order means nothing in an archive: its manifest often comes last. So one pass keeps small
@@ -20,8 +20,8 @@
  */
 struct entry {
     char *name;
-    char *link;  /* other entry's name; NULL: a file */
-    char *data;  /* small file, NUL behind it; NULL: in the cache */
+    char *link; /* other entry's name; NULL: a file */
+    char *data; /* small file, NUL behind it; NULL: in the cache */
     size_t len;
     char digest[SBX_DIGEST_TEXT_SIZE]; /* of what is in the cache */
     bool used;
@@ -417,8 +417,8 @@ enum sbx_code sbx_source_blob(struct sbx_source *src, const char *name, const ch
 
         if (fd < 0)
             return sbx_err_errno(err, "%.200s", name);
-        return sbx_blob_put(src->store, read_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest,
-                            NULL, err);
+        return sbx_blob_put(src->store, read_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest, NULL,
+                            err);
     }
     return sbx_err_set(err, SBX_NOT_FOUND, "%.200s is missing", name);
 }

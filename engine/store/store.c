@@ -179,8 +179,8 @@ enum sbx_code sbx_store_sweep(struct sbx_store *s, struct sbx_err *err)
 /* ---- find ---- */
 
 struct search {
-    const char *prefix;  /* of an id, or NULL */
-    const char *digest;  /* of a manifest, or NULL */
+    const char *prefix; /* of an id, or NULL */
+    const char *digest; /* of a manifest, or NULL */
     char found[HEX + 1];
     size_t n;
 };
@@ -347,8 +347,7 @@ struct listing {
     size_t n, cap;
 };
 
-static enum sbx_code list_one(struct sbx_store *s, const char *name, void *ctx,
-                              struct sbx_err *err)
+static enum sbx_code list_one(struct sbx_store *s, const char *name, void *ctx, struct sbx_err *err)
 {
     struct listing *l = ctx;
 

@@ -15,9 +15,9 @@
 
 struct sbx_store {
     char *state, *cache;
-    int layers;  /* STATE/layers */
-    int images;  /* STATE/images */
-    int blobs;   /* CACHE/blobs/sha256, -1 until an import needs it */
+    int layers; /* STATE/layers */
+    int images; /* STATE/images */
+    int blobs;  /* CACHE/blobs/sha256, -1 until an import needs it */
 };
 
 /* store.c; waits for it */
@@ -33,13 +33,13 @@ struct sbx_descriptor {
 };
 /* One image to import. Of a docker archive: names of entries; of an OCI manifest: digests. */
 struct sbx_manifest {
-    const char *config;        /* entry name or digest */
-    const char **layers;       /* the same, lowest first */
-    int64_t *sizes;            /* OCI: declared sizes, else NULL */
+    const char *config;  /* entry name or digest */
+    const char **layers; /* the same, lowest first */
+    int64_t *sizes;      /* OCI: declared sizes, else NULL */
     size_t n_layers;
-    const char **names;        /* full references */
+    const char **names; /* full references */
     size_t n_names;
-    const char *digest;        /* OCI: of the manifest; else NULL */
+    const char *digest; /* OCI: of the manifest; else NULL */
 };
 struct sbx_config {
     const char **diff_ids;
@@ -48,7 +48,9 @@ struct sbx_config {
     const char *workdir, *user, *os, *architecture;
     int64_t created;
 };
-struct sbx_platform { const char *os, *architecture; };
+struct sbx_platform {
+    const char *os, *architecture;
+};
 
 /* `text` is untrusted; results live in arena. SBX_OK, SBX_SYNTAX, SBX_SCHEMA, SBX_LIMIT, SBX_UNSUPPORTED */
 enum sbx_code sbx_manifest_docker(const char *text, size_t len, struct sbx_arena *arena,
@@ -74,11 +76,11 @@ struct sbx_platform sbx_platform_ours(void);
 /* ---- entry.c: rules for the names of entries; pure ---- */
 
 enum sbx_entry_kind {
-    SBX_ENTRY_ROOT,      /* "./": the layer's own directory */
+    SBX_ENTRY_ROOT, /* "./": the layer's own directory */
     SBX_ENTRY_PLAIN,
-    SBX_ENTRY_WHITEOUT,  /* `name` is what goes */
-    SBX_ENTRY_OPAQUE,    /* the directory hides the lower ones */
-    SBX_ENTRY_SKIP,      /* aufs book-keeping */
+    SBX_ENTRY_WHITEOUT, /* `name` is what goes */
+    SBX_ENTRY_OPAQUE,   /* the directory hides the lower ones */
+    SBX_ENTRY_SKIP,     /* aufs book-keeping */
 };
 struct sbx_entry_name {
     enum sbx_entry_kind kind;
@@ -140,11 +142,11 @@ int64_t sbx_layer_size(struct sbx_store *s, const char *diff_id);
 /* ---- record.c: the tables in STATE/images ---- */
 
 struct sbx_record {
-    const char *id;             /* "sha256:…" */
+    const char *id; /* "sha256:…" */
     const char *const *diff_ids;
     size_t n_layers;
-    const char *manifest;       /* digest or "" */
-    const char *config;         /* its exact bytes */
+    const char *manifest; /* digest or "" */
+    const char *config;   /* its exact bytes */
     int64_t size;
 };
 enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r,

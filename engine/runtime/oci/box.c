@@ -54,8 +54,10 @@ static unsigned long long start_time(pid_t pid)
     if (pid <= 0 || sbx_file_read(AT_FDCWD, path, &text, NULL) || !text.ptr)
         return 0;
     end = strrchr(text.ptr, ')'); /* the command's name may hold anything */
-    if (!end || sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                                "%*s %*s %*s %llu", &state, &start) != 2)
+    if (!end || sscanf(end + 1,
+                       " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                       "%*s %*s %*s %llu",
+                       &state, &start) != 2)
         return 0;
     return state == 'Z' || state == 'X' ? 0 : start;
 }
@@ -206,9 +208,9 @@ enum sbx_code box_lock(struct oci *o, const char *id, struct box *ret, struct sb
 
     if (rc)
         return rc;
-    ret->lock = openat(ret->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ret->lock = openat(ret->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (ret->lock < 0)
-        return sbx_err_errno(err, "open %s", ret->path);
+        return sbx_err_errno(err, "open %s/lock", ret->path);
     while (flock(ret->lock, LOCK_EX))
         if (errno != EINTR)
             return sbx_err_errno(err, "lock %s", ret->path);
@@ -227,8 +229,9 @@ enum sbx_code box_running(struct oci *o, const char *id, struct box *ret, struct
     return rc;
 }
 
-enum sbx_code box_each(struct oci *o, enum sbx_code (*each)(struct oci *o, struct box *b, void *ctx,
-                                                            struct sbx_err *err),
+enum sbx_code box_each(struct oci *o,
+                       enum sbx_code (*each)(struct oci *o, struct box *b, void *ctx,
+                                             struct sbx_err *err),
                        void *ctx, struct sbx_err *err)
 {
     int fd = openat(o->containers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -244,8 +247,7 @@ enum sbx_code box_each(struct oci *o, enum sbx_code (*each)(struct oci *o, struc
     while (!rc && (e = readdir(d))) {
         SBX_AUTO(box) b = BOX_INIT;
 
-        if (e->d_name[0] == '.' || !sbx_name_valid(e->d_name) ||
-            open_dir(o, e->d_name, &b, NULL))
+        if (e->d_name[0] == '.' || !sbx_name_valid(e->d_name) || open_dir(o, e->d_name, &b, NULL))
             continue;
         if (strcmp(box_text(&b, "app"), sbx_name_app(o->app)) == 0)
             rc = each(o, &b, ctx, err);

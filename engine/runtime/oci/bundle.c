@@ -16,24 +16,67 @@
 
 /* The Engine's default set without NET_RAW, MKNOD and AUDIT_WRITE (decision N21). */
 static const char *const default_caps[] = {
-    "CAP_CHOWN",   "CAP_DAC_OVERRIDE", "CAP_FSETID",  "CAP_FOWNER",          "CAP_SETGID", "CAP_SETUID",
-    "CAP_SETFCAP", "CAP_SETPCAP",      "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL",
+    "CAP_CHOWN",  "CAP_DAC_OVERRIDE", "CAP_FSETID",  "CAP_FOWNER",           "CAP_SETGID",
+    "CAP_SETUID", "CAP_SETFCAP",      "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT",
+    "CAP_KILL",
 };
 /* By number: capabilities(7). */
 static const char *const all_caps[] = {
-    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL",
-    "CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP", "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE",
-    "CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_IPC_LOCK", "CAP_IPC_OWNER",
-    "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE", "CAP_SYS_PACCT",
-    "CAP_SYS_ADMIN", "CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYS_TIME",
-    "CAP_SYS_TTY_CONFIG", "CAP_MKNOD", "CAP_LEASE", "CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL",
-    "CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG", "CAP_WAKE_ALARM",
-    "CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE",
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_DAC_READ_SEARCH",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETUID",
+    "CAP_SETPCAP",
+    "CAP_LINUX_IMMUTABLE",
+    "CAP_NET_BIND_SERVICE",
+    "CAP_NET_BROADCAST",
+    "CAP_NET_ADMIN",
+    "CAP_NET_RAW",
+    "CAP_IPC_LOCK",
+    "CAP_IPC_OWNER",
+    "CAP_SYS_MODULE",
+    "CAP_SYS_RAWIO",
+    "CAP_SYS_CHROOT",
+    "CAP_SYS_PTRACE",
+    "CAP_SYS_PACCT",
+    "CAP_SYS_ADMIN",
+    "CAP_SYS_BOOT",
+    "CAP_SYS_NICE",
+    "CAP_SYS_RESOURCE",
+    "CAP_SYS_TIME",
+    "CAP_SYS_TTY_CONFIG",
+    "CAP_MKNOD",
+    "CAP_LEASE",
+    "CAP_AUDIT_WRITE",
+    "CAP_AUDIT_CONTROL",
+    "CAP_SETFCAP",
+    "CAP_MAC_OVERRIDE",
+    "CAP_MAC_ADMIN",
+    "CAP_SYSLOG",
+    "CAP_WAKE_ALARM",
+    "CAP_BLOCK_SUSPEND",
+    "CAP_AUDIT_READ",
+    "CAP_PERFMON",
+    "CAP_BPF",
+    "CAP_CHECKPOINT_RESTORE",
 };
 static const char *const masked[] = {
-    "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys",
-    "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list",
-    "/proc/timer_stats", "/sys/devices/virtual/powercap", "/sys/firmware",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
 };
 static const char *const read_only[] = {
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
@@ -137,15 +180,15 @@ static json_t *rlimits(void)
     return json_pack("[{s:s, s:I, s:I}]", "type", "RLIMIT_NOFILE", "hard", files, "soft", files);
 }
 
+/* Its directory is never one that an image names: runtimes were led out by /proc/self/fd/N there. */
 static json_t *first_process(const struct box *b)
 {
     bool privileged = json_is_true(json_object_get(b->spec, "privileged"));
 
     return json_pack("{s:b, s:{s:i, s:i}, s:O, s:O, s:s, s:o, s:o, s:b}", "terminal", 0, "user",
                      "uid", 0, "gid", 0, "args", json_object_get(b->spec, "argv"), "env",
-                     json_object_get(b->spec, "env"), "cwd", box_text(b, "workdir"),
-                     "capabilities", process_caps(b->spec, privileged), "rlimits", rlimits(),
-                     "noNewPrivileges", 0);
+                     json_object_get(b->spec, "env"), "cwd", "/", "capabilities",
+                     process_caps(b->spec, privileged), "rlimits", rlimits(), "noNewPrivileges", 0);
 }
 
 static void add_mount(json_t *list, const char *target, const char *type, const char *source,
@@ -174,7 +217,9 @@ static bool mounted_by_user(const json_t *mounts, const char *target)
 
 static json_t *default_mounts(const struct box *b, const json_t *users)
 {
-    static const struct { const char *target, *type, *source, *options; } rows[] = {
+    static const struct {
+        const char *target, *type, *source, *options;
+    } rows[] = {
         { "/proc", "proc", "proc", "nosuid,noexec,nodev" },
         { "/dev", "tmpfs", "tmpfs", "nosuid,strictatime,mode=755,size=65536k" },
         { "/dev/pts", "devpts", "devpts",
@@ -349,8 +394,8 @@ static enum sbx_code seccomp(const struct oci *o, const json_t *spec, json_t **r
     return sbx_seccomp_oci(profile, &host, ret, err);
 }
 
-static enum sbx_code linux_part(struct oci *o, const struct box *b, const char *netns,
-                                json_t **ret, struct sbx_err *err)
+static enum sbx_code linux_part(struct oci *o, const struct box *b, const char *netns, json_t **ret,
+                                struct sbx_err *err)
 {
     bool privileged = json_is_true(json_object_get(b->spec, "privileged"));
     SBX_AUTO_JSON json_t *out = NULL;

@@ -7,9 +7,9 @@
 
 #include "oci.h"
 
-#define PARENT "sbx"          /* cgroup that holds those of all containers */
-#define HIERARCHIES_MAX 32    /* mounts of cgroup file systems */
-#define REMOVE_TRIES 400      /* waits of 5 ms: processes that were killed need time to go */
+#define PARENT "sbx"       /* cgroup that holds those of all containers */
+#define HIERARCHIES_MAX 32 /* mounts of cgroup file systems */
+#define REMOVE_TRIES 400   /* waits of 5 ms: processes that were killed need time to go */
 #define PATH_SIZE 4096
 
 struct hierarchy {
@@ -211,7 +211,8 @@ enum sbx_code oci_cgroup_remove(const char *id, struct sbx_err *err)
 /* Lines of /proc/PID/cgroup: "4:memory:/sbx/x", v2 "0::/sbx/x", named "9:name=systemd:/x". */
 static int join_line(const struct hierarchy *v, size_t n, char *line)
 {
-    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    char *controllers = strchr(line, ':'),
+         *path = controllers ? strchr(controllers + 1, ':') : NULL;
     char word[64], file[PATH_SIZE];
 
     if (!path)

@@ -10,15 +10,19 @@
 /* What is asked for and cannot be had is refused by name before anything is made (decision F12). */
 static enum sbx_code check(const struct sbx_container_spec *s, struct sbx_err *err)
 {
-    struct { const char *name; bool wanted; } limits[] = {
+    struct {
+        const char *name;
+        bool wanted;
+    } limits[] = {
         { "memory", s->memory > 0 },
         { "cpu", s->cpus > 0 },
         { "pids", true },
     };
 
     if (s->gpus && *s->gpus)
-        return sbx_err_set(err, SBX_UNSUPPORTED, "GPUs cannot be given to a sandbox by the oci "
-                                                 "runtime: use --runtime docker");
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "GPUs cannot be given to a sandbox by the oci "
+                           "runtime: use --runtime docker");
     if (s->netns == SBX_NETNS_CONTAINER)
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "the oci runtime cannot join another container's network");
@@ -26,7 +30,8 @@ static enum sbx_code check(const struct sbx_container_spec *s, struct sbx_err *e
         if (limits[i].wanted && !oci_cgroup_has(limits[i].name))
             return sbx_err_set(err, SBX_UNSUPPORTED,
                                "no limit on %s can be kept: this machine has no writable cgroup "
-                               "controller \"%s\"", limits[i].name, limits[i].name);
+                               "controller \"%s\"",
+                               limits[i].name, limits[i].name);
     if (s->cpus > 0 && !oci_cgroup_file("cpu", "cpu.cfs_quota_us"))
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "no limit on cpu can be kept: this kernel has no CFS bandwidth control");
@@ -34,8 +39,7 @@ static enum sbx_code check(const struct sbx_container_spec *s, struct sbx_err *e
 }
 
 /* Short names: overlayfs takes one page of options, and layers may be 128. */
-static enum sbx_code link_layers(int dir, const struct sbx_store_image *image,
-                                 struct sbx_err *err)
+static enum sbx_code link_layers(int dir, const struct sbx_store_image *image, struct sbx_err *err)
 {
     if (mkdirat(dir, "l", 0700))
         return sbx_err_errno(err, "make l");
@@ -99,8 +103,7 @@ static enum sbx_code make_id(const char *full, char id[OCI_ID_MAX], struct sbx_e
 }
 
 static enum sbx_code make(struct oci *o, const char *full, const struct sbx_container_spec *spec,
-                          const struct sbx_store_image *image, char **ret_id,
-                          struct sbx_err *err)
+                          const struct sbx_store_image *image, char **ret_id, struct sbx_err *err)
 {
     SBX_AUTO_FD int dir = -1, lock = -1;
     char id[OCI_ID_MAX];

@@ -26,11 +26,11 @@ struct run {
     struct box *b;
     const struct sbx_exec *exec;
     struct streams streams;
-    int pidfd;    /* PID 1 of the container */
+    int pidfd;                    /* PID 1 of the container */
     int program, request, status; /* memory files; our end of the status socket */
-    int theirs;   /* the other end */
-    pid_t pid;    /* the process; 0: not yet */
-    struct enter_status failure; /* what: 0 if it did not fail */
+    int theirs;                   /* the other end */
+    pid_t pid;                    /* the process; 0: not yet */
+    struct enter_status failure;  /* what: 0 if it did not fail */
 };
 
 /* Sealed: what a hostile image may reach as /proc/self/exe cannot be changed. Kept for the next. */
@@ -66,10 +66,7 @@ static enum sbx_code write_request(struct run *r, const struct user *user, struc
 }
 
 /* Out of the way of the numbers that they are to get. */
-static int above(int fd)
-{
-    return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ENTER_STATUS + 1);
-}
+static int above(int fd) { return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, ENTER_STATUS + 1); }
 
 static void place(int fd, int to)
 {
@@ -85,14 +82,18 @@ static void child(struct run *r)
     static char name[] = "sbx-enter";
     char *argv[] = { name, NULL }, *env[] = { NULL };
     int program = above(r->program);
-    int fds[] = { above(r->streams.child[0]), above(r->streams.child[1]),
-                  above(r->streams.child[2]), above(r->request), above(r->pidfd),
+    int fds[] = { above(r->streams.child[0]),
+                  above(r->streams.child[1]),
+                  above(r->streams.child[2]),
+                  above(r->request),
+                  above(r->pidfd),
                   above(r->theirs) };
     sigset_t none;
 
     if (oci_cgroup_join(r->b->pid)) {
-        struct enter_status s = { .what = ENTER_FAILED, .stage = ENTER_SETUP, .number = errno,
-                                  .text = "join cgroups" };
+        struct enter_status s = {
+            .what = ENTER_FAILED, .stage = ENTER_SETUP, .number = errno, .text = "join cgroups"
+        };
 
         send(r->theirs, &s, sizeof(s), MSG_NOSIGNAL);
         _exit(125);
@@ -136,8 +137,9 @@ static bool receive(struct run *r)
     char control[CMSG_SPACE(sizeof(int))];
     struct enter_status s = { 0 };
     struct iovec iov = { &s, sizeof(s) };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-                        .msg_controllen = sizeof(control) };
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     struct cmsghdr *c;
     ssize_t n;
     int master;

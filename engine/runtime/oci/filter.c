@@ -36,8 +36,12 @@ static const struct {
     const char *name;
     enum scmp_compare op;
 } compares[] = {
-    { "SCMP_CMP_NE", SCMP_CMP_NE }, { "SCMP_CMP_LT", SCMP_CMP_LT }, { "SCMP_CMP_LE", SCMP_CMP_LE },
-    { "SCMP_CMP_EQ", SCMP_CMP_EQ }, { "SCMP_CMP_GE", SCMP_CMP_GE }, { "SCMP_CMP_GT", SCMP_CMP_GT },
+    { "SCMP_CMP_NE", SCMP_CMP_NE },
+    { "SCMP_CMP_LT", SCMP_CMP_LT },
+    { "SCMP_CMP_LE", SCMP_CMP_LE },
+    { "SCMP_CMP_EQ", SCMP_CMP_EQ },
+    { "SCMP_CMP_GE", SCMP_CMP_GE },
+    { "SCMP_CMP_GT", SCMP_CMP_GT },
     { "SCMP_CMP_MASKED_EQ", SCMP_CMP_MASKED_EQ },
 };
 
@@ -202,26 +206,21 @@ static enum sbx_code enosys_prefix(const struct compile *c, struct sbx_buf *out)
 }
 
 /* libseccomp writes to a descriptor only. */
-static enum sbx_code export(struct compile *c, struct sbx_buf *out, struct sbx_err *err)
-{
+static enum sbx_code export(struct compile *c, struct sbx_buf *out, struct sbx_err *err) {
     SBX_AUTO_FD int fd = memfd_create("filter", MFD_CLOEXEC);
     SBX_AUTO(sbx_buf) rules = SBX_BUF_INIT(OCI_FILTER_MAX);
     char self[64];
     int bad;
     enum sbx_code rc;
 
-    if (fd < 0)
-        return sbx_err_errno(err, "memfd");
+    if (fd < 0) return sbx_err_errno(err, "memfd");
     bad = c->sc->export_bpf(c->ctx, fd);
-    if (bad)
-        return sbx_err_set(err, SBX_FAILED, "seccomp program: %s", strerror(-bad));
+    if (bad) return sbx_err_set(err, SBX_FAILED, "seccomp program: %s", strerror(-bad));
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     rc = sbx_file_read(AT_FDCWD, self, &rules, err);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     rc = enosys_prefix(c, out);
-    if (!rc)
-        rc = sbx_buf_add(out, rules.ptr, rules.len);
+    if (!rc) rc = sbx_buf_add(out, rules.ptr, rules.len);
     return rc ? sbx_err_set(err, rc, "seccomp program of more than %d instructions", BPF_MAXINSNS)
               : SBX_OK;
 }

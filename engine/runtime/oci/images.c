@@ -39,7 +39,8 @@ enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, en
         return sbx_err_set(err, SBX_NOT_FOUND,
                            "no image %.300s in the local store, and this runtime does not fetch "
                            "images yet; load one: sbx template load FILE.tar (made by `docker "
-                           "save`, or an OCI layout)", reference);
+                           "save`, or an OCI layout)",
+                           reference);
     if (!rc && pull == SBX_PULL_ALWAYS)
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "this runtime does not fetch images yet: use --pull missing");

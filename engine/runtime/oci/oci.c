@@ -38,10 +38,7 @@ static void oci_free(struct sbx_runtime *rt)
     free(o);
 }
 
-static char *copy(const char *text)
-{
-    return strdup(text ? text : "");
-}
+static char *copy(const char *text) { return strdup(text ? text : ""); }
 
 static enum sbx_code fill(struct oci *o, const struct sbx_runtime_config *config,
                           struct sbx_err *err)

@@ -10,6 +10,8 @@
  *                                     at each start
  *         run.json                    the running PID 1; believed only while that process lives
  *         runc/                       the OCI runtime's own state
+ *         lock                        held by whoever starts, stops or removes it, and by the OCI
+ *                                     runtime that a start began: it may outlive a killed command
  *     STATE/containers/lock           create and remove, one at a time (short)
  *     STATE/volumes/FULLNAME/data
  *
@@ -30,7 +32,8 @@
 
 #define OCI_ID_RANDOM 12 /* hexadecimal digits at the end of an id */
 #define OCI_ID_MAX 512   /* bytes */
-#define OCI_SPEC_MAX (4 << 20) /* bytes of spec.json: environment and labels are bounded by exec() */
+#define OCI_SPEC_MAX                                                                               \
+    (4 << 20) /* bytes of spec.json: environment and labels are bounded by exec() */
 
 struct oci {
     struct sbx_runtime rt; /* first */
@@ -45,16 +48,19 @@ enum sbx_code oci_no_memory(struct sbx_err *err);
 /* ---- box.c: a container on disk ---- */
 
 struct box {
-    char *name;    /* full name: the directory */
-    char *path;    /* absolute */
+    char *name; /* full name: the directory */
+    char *path; /* absolute */
     int dir;
     json_t *spec;
     const char *id; /* in spec */
-    int lock;      /* of the container, -1: not held */
-    pid_t pid;     /* 0: not running */
+    int lock;       /* of the container, -1: not held */
+    pid_t pid;      /* 0: not running */
     char started_at[32];
 };
-#define BOX_INIT { .dir = -1, .lock = -1 }
+#define BOX_INIT                                                                                   \
+    {                                                                                              \
+        .dir = -1, .lock = -1                                                                      \
+    }
 void box_release(struct box *b);
 SBX_DEFINE_AUTO(box, box_release);
 
@@ -69,8 +75,9 @@ enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err); /* wri
 /* Everything that a run left: processes, cgroups, run.json. The container is locked. */
 enum sbx_code box_cleanup(struct box *b, struct sbx_err *err);
 /* Call for every whole container of this app. */
-enum sbx_code box_each(struct oci *o, enum sbx_code (*each)(struct oci *o, struct box *b, void *ctx,
-                                                            struct sbx_err *err),
+enum sbx_code box_each(struct oci *o,
+                       enum sbx_code (*each)(struct oci *o, struct box *b, void *ctx,
+                                             struct sbx_err *err),
                        void *ctx, struct sbx_err *err);
 enum sbx_code oci_lock(struct oci *o, int *ret, struct sbx_err *err); /* STATE/containers/lock */
 /* Directories that a killed create() or remove() left. oci_lock() is held. */
@@ -98,23 +105,23 @@ json_t *oci_spec_json(const struct sbx_container_spec *spec, const char *id, con
                       const struct sbx_store_image *image);
 
 /* ---- bundle.c: config.json ---- */
-enum sbx_code oci_bundle(struct oci *o, const struct box *b, const char *netns,
-                         json_t **ret, struct sbx_err *err);
-json_t *oci_caps(const json_t *spec, bool privileged); /* array "CAP_X" */
-uint64_t oci_files_max(void); /* RLIMIT_NOFILE of what runs inside */
+enum sbx_code oci_bundle(struct oci *o, const struct box *b, const char *netns, json_t **ret,
+                         struct sbx_err *err);
+json_t *oci_caps(const json_t *spec, bool privileged);       /* array "CAP_X" */
+uint64_t oci_files_max(void);                                /* RLIMIT_NOFILE of what runs inside */
 uint64_t oci_caps_bits(const json_t *spec, bool privileged); /* of those that we have ourselves */
 
 /* ---- request.c: what enter/enter.c is told ---- */
 #define OCI_REQUEST_MAX (8 << 20) /* bytes: arguments, environment and filter; exec() takes less */
-enum sbx_code oci_request(const struct box *b, const struct sbx_exec *exec,
-                          const struct user *user, struct sbx_buf *out, struct sbx_err *err);
+enum sbx_code oci_request(const struct box *b, const struct sbx_exec *exec, const struct user *user,
+                          struct sbx_buf *out, struct sbx_err *err);
 
 /* ---- filter.c ---- */
 /* The seccomp program for `linux.seccomp`, compiled once and kept in STATE/seccomp. */
 enum sbx_code oci_filter(struct oci *o, const json_t *seccomp, struct sbx_buf *out,
                          struct sbx_err *err);
 #define OCI_FILTER_FILE "filter.bpf" /* in the container's directory: the one of this start */
-#define OCI_FILTER_MAX 32768 /* bytes: 4096 instructions, the kernel's bound */
+#define OCI_FILTER_MAX 32768         /* bytes: 4096 instructions, the kernel's bound */
 
 /* ---- cgroup.c ---- */
 /* Can a limit of that controller ("memory", "cpu", "pids") be kept here? */
@@ -128,9 +135,10 @@ int oci_cgroup_join(pid_t of); /* move the caller to the cgroups of that process
 /* ---- program.c: running the OCI runtime ---- */
 struct program {
     const char *const *argv;
-    int in, out, err_fd;          /* -1: /dev/null */
+    int in, out, err_fd; /* -1: /dev/null */
     const char *cwd;
-    int (*prepare)(void *ctx);    /* in the child before exec; -1: it has written why to its fd 2 */
+    int keep;                  /* one more descriptor that it inherits; 0: none */
+    int (*prepare)(void *ctx); /* in the child before exec; -1: it has written why to its fd 2 */
     void *ctx;
 };
 enum sbx_code oci_spawn(const struct program *p, pid_t *ret, struct sbx_err *err);
@@ -151,15 +159,15 @@ int oci_root_prepare(struct oci *o, const struct box *b, int complain);
 /* ---- streams.c: what lies between the caller's descriptors and the process ---- */
 struct streams {
     const struct sbx_exec *exec;
-    int child[3];     /* for the process: pipes, or the caller's own descriptor, or -1: /dev/null */
-    int to, from[2];  /* our ends: its stdin, its stdout and stderr; -1: not relayed */
-    int master;       /* terminal, -1: none */
+    int child[3];    /* for the process: pipes, or the caller's own descriptor, or -1: /dev/null */
+    int to, from[2]; /* our ends: its stdin, its stdout and stderr; -1: not relayed */
+    int master;      /* terminal, -1: none */
     char pending[65536]; /* on its way to stdin */
     size_t pending_at, pending_len;
     bool in_ended;
 };
 enum sbx_code streams_open(struct streams *s, const struct sbx_exec *exec, struct sbx_err *err);
-void streams_close_child(struct streams *s); /* after the process has its own */
+void streams_close_child(struct streams *s);          /* after the process has its own */
 void streams_terminal(struct streams *s, int master); /* takes the descriptor */
 void streams_release(struct streams *s);
 SBX_DEFINE_AUTO(streams, streams_release);
@@ -170,13 +178,12 @@ enum sbx_code streams_run(struct streams *s, int pidfd, pid_t pid, struct sbx_er
 enum sbx_code oci_create(struct sbx_runtime *rt, const struct sbx_container_spec *spec,
                          char **ret_id, struct sbx_err *err);
 enum sbx_code oci_start(struct sbx_runtime *rt, const char *id, struct sbx_err *err);
-enum sbx_code oci_stop(struct sbx_runtime *rt, const char *id, int timeout_s,
-                       struct sbx_err *err);
+enum sbx_code oci_stop(struct sbx_runtime *rt, const char *id, int timeout_s, struct sbx_err *err);
 enum sbx_code oci_remove(struct sbx_runtime *rt, const char *id, struct sbx_err *err);
 enum sbx_code oci_inspect(struct sbx_runtime *rt, const char *id, struct sbx_arena *arena,
                           struct sbx_container *ret, struct sbx_err *err);
-enum sbx_code oci_list(struct sbx_runtime *rt, struct sbx_arena *arena,
-                       struct sbx_container **ret, size_t *ret_n, struct sbx_err *err);
+enum sbx_code oci_list(struct sbx_runtime *rt, struct sbx_arena *arena, struct sbx_container **ret,
+                       size_t *ret_n, struct sbx_err *err);
 enum sbx_code oci_exec(struct sbx_runtime *rt, const char *id, const struct sbx_exec *exec,
                        int *ret_status, struct sbx_err *err);
 enum sbx_code oci_copy_in(struct sbx_runtime *rt, const char *id, const char *path, int fd,

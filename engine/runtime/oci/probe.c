@@ -84,11 +84,10 @@ static json_t *trial_bundle(const char *id)
     return json_pack("{s:s, s:{s:{s:i, s:i}, s:[s], s:[s], s:s}, s:{s:s}, s:o, s:{s:s, s:{s:[{s:b, "
                      "s:s}], s:{s:i}}, s:[{s:s}, {s:s}, {s:s}, {s:s}, {s:s}, {s:s}]}}",
                      "ociVersion", "1.0.2", "process", "user", "uid", 0, "gid", 0, "args",
-                     "/bin/true", "env", "PATH=/usr/bin:/bin", "cwd", "/", "root", "path",
-                     "rootfs", "mounts", mounts, "linux", "cgroupsPath", id, "resources",
-                     "devices", "allow", 0, "access", "rwm", "pids", "limit", 16, "namespaces",
-                     "type", "pid", "type", "ipc", "type", "uts", "type", "mount", "type",
-                     "network", "type", "cgroup");
+                     "/bin/true", "env", "PATH=/usr/bin:/bin", "cwd", "/", "root", "path", "rootfs",
+                     "mounts", mounts, "linux", "cgroupsPath", id, "resources", "devices", "allow",
+                     0, "access", "rwm", "pids", "limit", 16, "namespaces", "type", "pid", "type",
+                     "ipc", "type", "uts", "type", "mount", "type", "network", "type", "cgroup");
 }
 
 static enum sbx_code trial_run(const char *path, const char *dir, const char *id,
@@ -96,8 +95,8 @@ static enum sbx_code trial_run(const char *path, const char *dir, const char *id
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(TEXT_MAX);
     SBX_AUTO(sbx_buf) log = SBX_BUF_INIT(TEXT_MAX);
-    const char *argv[] = { path, "--root", "runc", "--log", "log", "--log-format", "json", "run",
-                           id, NULL };
+    const char *argv[] = { path,           "--root", "runc", "--log", "log",
+                           "--log-format", "json",   "run",  id,      NULL };
     struct program p = { .argv = argv, .in = -1, .out = -1, .err_fd = -1, .cwd = dir };
     char file[4096];
     int status;
@@ -111,7 +110,9 @@ static enum sbx_code trial_run(const char *path, const char *dir, const char *id
         if (*c == '\n')
             *c = c[1] ? ' ' : '\0';
     return sbx_err_set(err, SBX_UNSUPPORTED, "a trial container failed: %.600s",
-                       log.len ? log.ptr : out.len ? out.ptr : "no reason given");
+                       log.len   ? log.ptr
+                       : out.len ? out.ptr
+                                 : "no reason given");
 }
 
 /* One directory and one id a state directory, so that what a killed trial left is found again. */
@@ -262,7 +263,8 @@ enum sbx_code oci_probe(const struct sbx_runtime_config *config, char **ret_prog
             break;
     }
     if (!used)
-        return sbx_err_set(err, SBX_UNAVAILABLE, "neither runc nor crun is on PATH: install the "
-                                                 "package runc");
+        return sbx_err_set(err, SBX_UNAVAILABLE,
+                           "neither runc nor crun is on PATH: install the "
+                           "package runc");
     return sbx_err_set(err, SBX_UNAVAILABLE, "no OCI runtime works here: %s", reasons);
 }

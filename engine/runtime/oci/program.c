@@ -48,6 +48,8 @@ static void child(const struct program *p)
     if (p->prepare && p->prepare(p->ctx))
         _exit(125);
     close_rest();
+    if (p->keep > 2)
+        fcntl(p->keep, F_SETFD, 0);
     execv(p->argv[0], (char *const *)p->argv);
     dprintf(2, "%s: %s", p->argv[0], strerror(errno));
     _exit(125);

@@ -137,8 +137,8 @@ static struct enter_request basics(const struct box *b, const struct sbx_exec *e
     return r;
 }
 
-enum sbx_code oci_request(const struct box *b, const struct sbx_exec *exec,
-                          const struct user *user, struct sbx_buf *out, struct sbx_err *err)
+enum sbx_code oci_request(const struct box *b, const struct sbx_exec *exec, const struct user *user,
+                          struct sbx_buf *out, struct sbx_err *err)
 {
     struct enter_request r = basics(b, exec, user);
     enum sbx_code rc = sbx_buf_add(out, &r, sizeof(r));

@@ -36,7 +36,8 @@ static int make_dirs(int root, const char *path)
         parent = sbx_open_in_root(root, slash ? part : "", O_RDONLY | O_DIRECTORY, 0);
         if (parent < 0)
             return -1;
-        fd = mkdirat(parent, name, 0755) || fchmodat(parent, name, 0755, 0); /* whatever the umask */
+        fd = mkdirat(parent, name, 0755) ||
+             fchmodat(parent, name, 0755, 0); /* whatever the umask */
         close(parent);
         if (fd)
             return -1;
@@ -73,8 +74,10 @@ static int write_names(const struct box *b, int root)
         return errno == ENOENT ? 0 : -1;
     snprintf(text, sizeof(text), "%.255s\n", host);
     rc = *host ? write_once(b, etc, "hostname", text) : 0;
-    snprintf(text, sizeof(text), "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-                                 "127.0.1.1 %.255s\n", *host ? host : "localhost");
+    snprintf(text, sizeof(text),
+             "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+             "127.0.1.1 %.255s\n",
+             *host ? host : "localhost");
     if (!rc)
         rc = write_once(b, etc, "hosts", text);
     if (!rc)
@@ -98,14 +101,13 @@ static int fill_volumes(struct oci *o, const struct box *b, int root, int compla
 
         if (strcmp(json_string_value(json_object_get(m, "kind")), "volume") != 0)
             continue;
-        full = arena ? sbx_name_full(arena, o->app,
-                                     json_string_value(json_object_get(m, "source"))) : NULL;
+        full = arena ? sbx_name_full(arena, o->app, json_string_value(json_object_get(m, "source")))
+                     : NULL;
         path = full ? sbx_arena_printf(arena, "%s/volumes/%s", o->state, full) : NULL;
         if (!path)
             return -1;
         from = sbx_open_in_root(root, target, O_RDONLY | O_DIRECTORY, 0);
-        if (oci_volume_fill(path, from,
-                            (unsigned)json_integer_value(json_object_get(m, "mode")),
+        if (oci_volume_fill(path, from, (unsigned)json_integer_value(json_object_get(m, "mode")),
                             (int)json_integer_value(json_object_get(m, "uid")), &err)) {
             dprintf(complain, "volume %s: %s", full, err.text);
             return -1;

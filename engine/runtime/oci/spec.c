@@ -37,10 +37,7 @@ static const char *network(const struct sbx_container_spec *spec)
     return spec->netns == SBX_NETNS_PATH ? spec->netns_ref : "";
 }
 
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
+static const char *or_empty(const char *text) { return text ? text : ""; }
 
 json_t *oci_spec_json(const struct sbx_container_spec *s, const char *id, const char *app,
                       const struct sbx_store_image *image)

@@ -86,8 +86,9 @@ static enum sbx_code write_bundle(struct start *s, int netns, struct sbx_err *er
 static int overlay_options(const struct box *b, char *to, size_t size)
 {
     size_t n = json_array_size(json_object_get(b->spec, "layers"));
-    size_t len = (size_t)snprintf(to, size, "redirect_dir=off,metacopy=off,upperdir=upper,"
-                                            "workdir=work,lowerdir=");
+    size_t len = (size_t)snprintf(to, size,
+                                  "redirect_dir=off,metacopy=off,upperdir=upper,"
+                                  "workdir=work,lowerdir=");
 
     for (size_t i = n ? n : 1; i-- > 0 && len < size;)
         len += (size_t)snprintf(to + len, size - len, "l/%zu%s", i, i ? ":" : "");
@@ -147,10 +148,17 @@ static void listen_to(int fd, struct sbx_buf *said)
 static enum sbx_code run(struct start *s, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) said = SBX_BUF_INIT(4096);
-    const char *argv[] = { s->o->program, "--root", "runc", "--log", LOG_FILE, "--log-format",
-                           "json", "run", "--detach", "--pid-file", "pid", s->b->id, NULL };
-    struct program p = { .argv = argv, .in = -1, .out = -1, .err_fd = -1, .cwd = s->b->path,
-                         .prepare = prepare, .ctx = s };
+    const char *argv[] = { s->o->program,  "--root", "runc", "--log",    LOG_FILE,
+                           "--log-format", "json",   "run",  "--detach", "--pid-file",
+                           "pid",          s->b->id, NULL };
+    struct program p = { .argv = argv,
+                         .in = -1,
+                         .out = -1,
+                         .err_fd = -1,
+                         .cwd = s->b->path,
+                         .keep = s->b->lock,
+                         .prepare = prepare,
+                         .ctx = s };
     int fds[2], status;
     pid_t pid;
     enum sbx_code rc;

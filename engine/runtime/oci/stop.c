@@ -157,8 +157,8 @@ static enum sbx_code list_one(struct oci *o, struct box *b, void *ctx, struct sb
     return describe(b, l->arena, &l->v[l->n++], err);
 }
 
-enum sbx_code oci_list(struct sbx_runtime *rt, struct sbx_arena *arena,
-                       struct sbx_container **ret, size_t *ret_n, struct sbx_err *err)
+enum sbx_code oci_list(struct sbx_runtime *rt, struct sbx_arena *arena, struct sbx_container **ret,
+                       size_t *ret_n, struct sbx_err *err)
 {
     struct listing l = { .arena = arena };
     enum sbx_code rc = box_each((struct oci *)rt, list_one, &l, err);

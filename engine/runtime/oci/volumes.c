@@ -8,9 +8,9 @@
 #include "sbx/file.h"
 #include "sbx/tree.h"
 
-#define VOLUME_UID 1000  /* the agent's user (decision F8) */
+#define VOLUME_UID 1000 /* the agent's user (decision F8) */
 #define VOLUME_MODE 0755
-#define NEW_MARK "new"   /* beside data/ until the volume was filled for the first time */
+#define NEW_MARK "new" /* beside data/ until the volume was filled for the first time */
 
 /* Descriptor of STATE/volumes. */
 static enum sbx_code open_volumes(struct oci *o, int *ret, struct sbx_err *err)

@@ -37,13 +37,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data + 1, size - 1);
     switch (data[0] % 7) {
-    case 0: rc = sbx_manifest_docker(text, size - 1, arena, &list, &n, &err); break;
-    case 1: rc = sbx_manifest_oci(text, size - 1, arena, &m, &err); break;
-    case 2: rc = sbx_manifest_index(text, size - 1, &ours, arena, &index, &err); break;
-    case 3: rc = sbx_config_parse(text, size - 1, arena, &config, &err); break;
-    case 4: rc = sbx_layout_check(text, size - 1, &err); break;
-    case 5: names(text, true); names(text, false); break;
-    default: sbx_store_full_name(arena, text);
+    case 0:
+        rc = sbx_manifest_docker(text, size - 1, arena, &list, &n, &err);
+        break;
+    case 1:
+        rc = sbx_manifest_oci(text, size - 1, arena, &m, &err);
+        break;
+    case 2:
+        rc = sbx_manifest_index(text, size - 1, &ours, arena, &index, &err);
+        break;
+    case 3:
+        rc = sbx_config_parse(text, size - 1, arena, &config, &err);
+        break;
+    case 4:
+        rc = sbx_layout_check(text, size - 1, &err);
+        break;
+    case 5:
+        names(text, true);
+        names(text, false);
+        break;
+    default:
+        sbx_store_full_name(arena, text);
     }
     if (rc && !err.text[0])
         __builtin_trap(); /* an error without a reason */

@@ -18,13 +18,13 @@
 struct test_image {
     struct sbx_buf layer[TEST_LAYERS];
     size_t n;
-    const char *tag;      /* "test:1" */
-    const char *config;   /* inner "config" object as JSON; NULL: {} */
+    const char *tag;    /* "test:1" */
+    const char *config; /* inner "config" object as JSON; NULL: {} */
     /* lies */
     const char *diff_id;  /* of layer 0 */
     const char *manifest; /* whole manifest.json */
     const char *architecture;
-    size_t cut;           /* bytes that the archive ends early */
+    size_t cut; /* bytes that the archive ends early */
 };
 
 static inline void image_layer(struct test_image *im, const struct member *v, size_t n)
@@ -64,14 +64,17 @@ static inline void image_save(struct test_image *im, const char *path)
     for (size_t i = 0; i < im->n; i++) {
         snprintf(name, sizeof(name), "%zu/layer.tar", i);
         json_array_append_new(layers, json_string(name));
-        tar_add(&out, &(struct member){ .name = name, .mode = 0644, .data = im->layer[i].ptr,
+        tar_add(&out, &(struct member){ .name = name,
+                                        .mode = 0644,
+                                        .data = im->layer[i].ptr,
                                         .len = im->layer[i].len });
         sbx_buf_release(&im->layer[i]);
     }
     manifest = json_pack("[{s:s, s:[s], s:o}]", "Config", "config.json", "RepoTags",
                          im->tag ? im->tag : "test:1", "Layers", layers);
     list = json_dumps(manifest, 0);
-    tar_add(&out, &(struct member){ .name = "manifest.json", .mode = 0644,
+    tar_add(&out, &(struct member){ .name = "manifest.json",
+                                    .mode = 0644,
                                     .data = im->manifest ? im->manifest : list });
     tar_end(&out);
     image_write(path, &out, out.len - im->cut);

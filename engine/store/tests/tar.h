@@ -15,13 +15,13 @@
 
 struct member {
     const char *name;
-    char type;          /* '0' file, '1' hard link, '2' symlink, '3' char, '4' block, '5' dir, '6' FIFO */
+    char type; /* '0' file, '1' hard link, '2' symlink, '3' char, '4' block, '5' dir, '6' FIFO */
     unsigned mode;
     unsigned uid, gid;
     const char *link;
     const char *data;
-    size_t len;         /* 0: strlen(data) */
-    const char *pax;    /* "KEY=value" of an extended header before it, NULL: none */
+    size_t len;      /* 0: strlen(data) */
+    const char *pax; /* "KEY=value" of an extended header before it, NULL: none */
     unsigned major, minor;
     unsigned long claim; /* size in the header when it is to lie */
 };

@@ -97,8 +97,11 @@ static size_t entries_in(const char *path)
 static void a_layer_keeps_owners_modes_links_and_attributes(void **state)
 {
     struct place *p = *state;
-    struct test_image im = { .tag = "me/full:2", .config = "{\"Env\":[\"A=b\"],\"User\":\"1000\","
-                             "\"WorkingDir\":\"/w\",\"Labels\":{\"k\":\"v\"},\"Cmd\":[\"sh\"]}" };
+    struct test_image im = {
+        .tag = "me/full:2",
+        .config = "{\"Env\":[\"A=b\"],\"User\":\"1000\","
+                  "\"WorkingDir\":\"/w\",\"Labels\":{\"k\":\"v\"},\"Cmd\":[\"sh\"]}"
+    };
     static const struct member v[] = {
         { .name = "./", .type = '5', .mode = 0750, .uid = 5, .gid = 6 },
         { .name = "bin/", .type = '5', .mode = 01777 },
@@ -189,43 +192,69 @@ static const struct {
 } hostile[] = {
     { "absolute path", { { .name = "/etc/x", .data = "x" } }, SBX_SCHEMA, "absolute" },
     { "dot dot", { { .name = "a/../../x", .data = "x" } }, SBX_SCHEMA, "\"..\"" },
-    { "through a symlink", { { .name = "l", .type = '2', .link = "/tmp" },
-                             { .name = "l/x", .data = "x" } }, SBX_SCHEMA, "not a directory" },
-    { "through a relative symlink", { { .name = "l", .type = '2', .link = "../../.." },
-                                      { .name = "l/d/x", .data = "x" } }, SBX_SCHEMA,
+    { "through a symlink",
+      { { .name = "l", .type = '2', .link = "/tmp" }, { .name = "l/x", .data = "x" } },
+      SBX_SCHEMA,
       "not a directory" },
-    { "through a file", { { .name = "f", .data = "x" }, { .name = "f/x", .data = "x" } },
-      SBX_SCHEMA, "not a directory" },
-    { "hard link out", { { .name = "h", .type = '1', .link = "../../../etc/passwd" } },
-      SBX_SCHEMA, "\"..\"" },
-    { "absolute hard link", { { .name = "h", .type = '1', .link = "/etc/passwd" } },
-      SBX_SCHEMA, "absolute" },
-    { "hard link through a symlink", { { .name = "l", .type = '2', .link = "/etc" },
-                                       { .name = "h", .type = '1', .link = "l/passwd" } },
-      SBX_SCHEMA, "not a directory" },
-    { "hard link to nothing", { { .name = "h", .type = '1', .link = "nothing" } }, SBX_SCHEMA,
+    { "through a relative symlink",
+      { { .name = "l", .type = '2', .link = "../../.." }, { .name = "l/d/x", .data = "x" } },
+      SBX_SCHEMA,
+      "not a directory" },
+    { "through a file",
+      { { .name = "f", .data = "x" }, { .name = "f/x", .data = "x" } },
+      SBX_SCHEMA,
+      "not a directory" },
+    { "hard link out",
+      { { .name = "h", .type = '1', .link = "../../../etc/passwd" } },
+      SBX_SCHEMA,
+      "\"..\"" },
+    { "absolute hard link",
+      { { .name = "h", .type = '1', .link = "/etc/passwd" } },
+      SBX_SCHEMA,
+      "absolute" },
+    { "hard link through a symlink",
+      { { .name = "l", .type = '2', .link = "/etc" },
+        { .name = "h", .type = '1', .link = "l/passwd" } },
+      SBX_SCHEMA,
+      "not a directory" },
+    { "hard link to nothing",
+      { { .name = "h", .type = '1', .link = "nothing" } },
+      SBX_SCHEMA,
       "not there" },
-    { "hard link to a directory", { { .name = "d/", .type = '5', .mode = 0755 },
-                                    { .name = "h", .type = '1', .link = "d" } }, SBX_SCHEMA,
+    { "hard link to a directory",
+      { { .name = "d/", .type = '5', .mode = 0755 }, { .name = "h", .type = '1', .link = "d" } },
+      SBX_SCHEMA,
       "no file" },
-    { "file over a directory", { { .name = "d/x", .data = "x" }, { .name = "d", .data = "x" } },
-      SBX_SCHEMA, "replace a directory" },
-    { "directory over a file", { { .name = "d", .data = "x" },
-                                 { .name = "d/", .type = '5', .mode = 0755 } }, SBX_SCHEMA,
+    { "file over a directory",
+      { { .name = "d/x", .data = "x" }, { .name = "d", .data = "x" } },
+      SBX_SCHEMA,
+      "replace a directory" },
+    { "directory over a file",
+      { { .name = "d", .data = "x" }, { .name = "d/", .type = '5', .mode = 0755 } },
+      SBX_SCHEMA,
       "by a directory" },
     { "whiteout of nothing", { { .name = "a/.wh." } }, SBX_SCHEMA, "whiteout of nothing" },
     { "whiteout of dot dot", { { .name = "a/.wh..." } }, SBX_SCHEMA, "whiteout of nothing" },
     { "a whiteout device", { { .name = "w", .type = '3' } }, SBX_SCHEMA, "device node 0:0" },
     { "overlayfs attributes",
-      { { .name = "d/", .type = '5', .mode = 0755,
+      { { .name = "d/",
+          .type = '5',
+          .mode = 0755,
           .pax = "SCHILY.xattr.trusted.overlay.redirect=/etc" } },
-      SBX_SCHEMA, "cannot come with an image" },
-    { "owner out of range", { { .name = "f", .data = "x", .pax = "uid=4294967296" } },
-      SBX_SCHEMA, "out of range" },
-    { "a file of no end", { { .name = "f", .pax = "size=9000000000000000000" } }, SBX_LIMIT,
+      SBX_SCHEMA,
+      "cannot come with an image" },
+    { "owner out of range",
+      { { .name = "f", .data = "x", .pax = "uid=4294967296" } },
+      SBX_SCHEMA,
+      "out of range" },
+    { "a file of no end",
+      { { .name = "f", .pax = "size=9000000000000000000" } },
+      SBX_LIMIT,
       "more than" },
     { "cut off", { { .name = "f", .data = "x", .claim = 1000000 } }, SBX_SYNTAX, "tar" },
-    { "the root as a file", { { .name = ".", .type = '0', .data = "x" } }, SBX_SCHEMA,
+    { "the root as a file",
+      { { .name = ".", .type = '0', .data = "x" } },
+      SBX_SCHEMA,
       "root is not" },
 };
 
@@ -291,7 +320,8 @@ static void lying_archives_are_refused(void **state)
         { { .manifest = "[{\"Config\":\"other.json\"}]" }, SBX_NOT_FOUND, "other.json" },
         { { .manifest = "[{\"Config\":\"config.json\",\"Layers\":[]}]" }, SBX_SCHEMA, "0 layers" },
         { { .manifest = "[{\"Config\":\"config.json\",\"Layers\":[\"../../etc/passwd\"]}]" },
-          SBX_NOT_FOUND, "missing" },
+          SBX_NOT_FOUND,
+          "missing" },
         { { .manifest = "nonsense" }, SBX_SYNTAX, "manifest.json" },
         { { .cut = 2000 }, SBX_SYNTAX, "tar" },
     };
@@ -386,8 +416,10 @@ static void leftovers_of_a_killed_import_go_with_the_next(void **state)
     static const struct member one[] = { { .name = "f", .mode = 0644, .data = "x" } };
     char path[400];
 
-    snprintf(path, sizeof(path), "mkdir -p %s/layers/.tmp-1/d; echo > %s/layers/.tmp-1/d/x; "
-             "echo > %s/images/.names.json.0.new", p->state, p->state, p->state);
+    snprintf(path, sizeof(path),
+             "mkdir -p %s/layers/.tmp-1/d; echo > %s/layers/.tmp-1/d/x; "
+             "echo > %s/images/.names.json.0.new",
+             p->state, p->state, p->state);
     assert_int_equal(system(path), 0);
     image_layer(&im, one, 1);
     assert_int_equal(load_image(p, &im), SBX_OK);
@@ -457,9 +489,11 @@ static void a_committed_directory_comes_back_as_a_layer(void **state)
     image_layer(&im, one, SBX_ARRAY_LEN(one));
     assert_int_equal(load_image(p, &im), SBX_OK);
     snprintf(upper, sizeof(upper), "%s/upper", p->dir);
-    snprintf(command, sizeof(command), "mkdir -p %s/d && cd %s && echo hi > new && ln new hard && "
+    snprintf(command, sizeof(command),
+             "mkdir -p %s/d && cd %s && echo hi > new && ln new hard && "
              "chown 1000:1001 new && chmod 4711 new && ln -s /x sym && mknod gone c 0 0 && "
-             "echo > d/y", upper, upper);
+             "echo > d/y",
+             upper, upper);
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof(path), "%s/d", upper);
     assert_int_equal(setxattr(path, "trusted.overlay.opaque", "y", 1, 0), 0);
@@ -492,7 +526,8 @@ static void an_oci_layout_is_read_as_directory_and_as_archive(void **state)
     image_save(&im, p->file);
     snprintf(command, sizeof(command),
              "cd %s && skopeo --insecure-policy --tmpdir %s copy -q docker-archive:image.tar "
-             "oci:lay:docker.io/me/lay:2 >/dev/null && tar cf lay.tar -C lay . ", p->dir, p->dir);
+             "oci:lay:docker.io/me/lay:2 >/dev/null && tar cf lay.tar -C lay . ",
+             p->dir, p->dir);
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof(path), "%s/lay", p->dir);
     assert_int_equal(load(p, path), SBX_OK);

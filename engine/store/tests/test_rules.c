@@ -86,9 +86,19 @@ static void references_have_one_full_form(void **state)
         { "localhost:5000/a/b:1", "localhost:5000/a/b:1" },
         { "sbx.local/base:bookworm", "sbx.local/base:bookworm" },
         { "a@sha256:" HEX64, "docker.io/library/a@sha256:" HEX64 },
-        { "", NULL }, { "A", NULL }, { "a:", NULL }, { ":x", NULL }, { "a//b", NULL },
-        { "a/", NULL }, { "a b", NULL }, { "a:b:c", NULL }, { "a@sha256:12", NULL },
-        { "../x", NULL }, { "/x", NULL }, { "-a", NULL }, { "a:-x", NULL },
+        { "", NULL },
+        { "A", NULL },
+        { "a:", NULL },
+        { ":x", NULL },
+        { "a//b", NULL },
+        { "a/", NULL },
+        { "a b", NULL },
+        { "a:b:c", NULL },
+        { "a@sha256:12", NULL },
+        { "../x", NULL },
+        { "/x", NULL },
+        { "-a", NULL },
+        { "a:-x", NULL },
     };
     struct sbx_arena *a = sbx_arena_new();
 
@@ -211,10 +221,13 @@ static void of_an_index_our_platform_is_taken(void **state)
 {
     static const char text[] =
         "{\"schemaVersion\":2,\"manifests\":["
-        "{\"digest\":\"sha256:" HEX64 "\",\"size\":1,\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}},"
-        "{\"digest\":\"sha256:" HEX64 "\",\"size\":2,\"platform\":{\"os\":\"linux\",\"architecture\":\"amd64\"},"
+        "{\"digest\":\"sha256:" HEX64
+        "\",\"size\":1,\"platform\":{\"os\":\"linux\",\"architecture\":\"s390x\"}},"
+        "{\"digest\":\"sha256:" HEX64
+        "\",\"size\":2,\"platform\":{\"os\":\"linux\",\"architecture\":\"amd64\"},"
         "\"annotations\":{\"org.opencontainers.image.ref.name\":\"me/x:1\"}},"
-        "{\"digest\":\"sha256:" HEX64 "\",\"size\":3,\"platform\":{\"os\":\"unknown\",\"architecture\":\"unknown\"}}]}";
+        "{\"digest\":\"sha256:" HEX64
+        "\",\"size\":3,\"platform\":{\"os\":\"unknown\",\"architecture\":\"unknown\"}}]}";
     struct sbx_platform p = { "linux", "amd64" };
     struct sbx_arena *a = sbx_arena_new();
     struct sbx_index index;

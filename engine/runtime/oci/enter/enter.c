@@ -33,7 +33,7 @@
 
 #define NAMESPACES                                                                                 \
     (CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
-#define ARGS_MAX 65536  /* strings of argv or environment: more than exec() takes */
+#define ARGS_MAX 65536 /* strings of argv or environment: more than exec() takes */
 #define PATH_SIZE 4096
 
 static void fail(enum enter_stage stage, const char *call)
@@ -89,8 +89,9 @@ static void send_terminal(int master)
     struct enter_status s = { .what = ENTER_TERMINAL };
     char control[CMSG_SPACE(sizeof(int))] = { 0 };
     struct iovec iov = { &s, sizeof(s) };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-                        .msg_controllen = sizeof(control) };
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
     c->cmsg_level = SOL_SOCKET;

@@ -14,13 +14,13 @@
 enum { ENTER_REQUEST = 3, ENTER_PIDFD = 4, ENTER_STATUS = 5 };
 
 struct enter_request {
-    uint32_t magic, size;     /* bytes of everything */
+    uint32_t magic, size; /* bytes of everything */
     uint32_t uid, gid, n_groups, groups[ENTER_GROUPS_MAX];
     uint64_t bounding, effective; /* capabilities, a bit each */
-    uint64_t files;           /* RLIMIT_NOFILE, soft and hard */
+    uint64_t files;               /* RLIMIT_NOFILE, soft and hard */
     uint32_t tty, rows, cols;
     uint32_t filter, n_filter; /* offset of the program, instructions; 0: none */
-    uint32_t strings;         /* offset: cwd, PATH value, n_argv arguments, n_env variables */
+    uint32_t strings;          /* offset: cwd, PATH value, n_argv arguments, n_env variables */
     uint32_t n_argv, n_env;
 };
 

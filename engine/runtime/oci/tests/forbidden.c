@@ -52,8 +52,10 @@ static long int80(long number, long a, long b, long c)
 {
     long result;
 
-    __asm__ volatile("int $0x80" : "=a"(result) : "0"(number), "b"(a), "c"(b), "d"(c) : "memory",
-                     "r8", "r9", "r10", "r11");
+    __asm__ volatile("int $0x80"
+                     : "=a"(result)
+                     : "0"(number), "b"(a), "c"(b), "d"(c)
+                     : "memory", "r8", "r9", "r10", "r11");
     if ((int)result < 0) {
         errno = -(int)result;
         return -1;
@@ -74,8 +76,16 @@ static int do_socketcall(void)
     return (int)int80(102, 1, (long)args, 0) < 0 ? -1 : 0;
 }
 #else
-static int do_vsock32(void) { errno = ENOTSUP; return -1; }
-static int do_socketcall(void) { errno = ENOTSUP; return -1; }
+static int do_vsock32(void)
+{
+    errno = ENOTSUP;
+    return -1;
+}
+static int do_socketcall(void)
+{
+    errno = ENOTSUP;
+    return -1;
+}
 #endif
 
 static int do_io_uring(void)
@@ -115,8 +125,9 @@ static int do_add_key(void)
 }
 static int do_bpf(void)
 {
-    union bpf_attr a = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4,
-                         .max_entries = 1 };
+    union bpf_attr a = {
+        .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1
+    };
 
     return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &a, sizeof(a)) < 0 ? -1 : 0;
 }
@@ -174,7 +185,11 @@ static int do_setns(void)
 }
 static int do_handle(void)
 {
-    struct { unsigned bytes; int type; char handle[8]; } h = { 8, 1, { 2, 0, 0, 0 } };
+    struct {
+        unsigned bytes;
+        int type;
+        char handle[8];
+    } h = { 8, 1, { 2, 0, 0, 0 } };
     int fd = open("/", O_RDONLY | O_CLOEXEC);
 
     return fd < 0 ? -1 : (int)syscall(SYS_open_by_handle_at, fd, &h, O_RDONLY) < 0 ? -1 : 0;
@@ -234,10 +249,7 @@ static int do_fsopen(void) { return (int)syscall(SYS_fsopen, "tmpfs", 0) < 0 ? -
 static int do_tree(void) { return (int)syscall(SYS_open_tree, -100, "/", 1) < 0 ? -1 : 0; }
 
 /* Programs fall back on ENOSYS; EPERM for a call of the future would make them give up. */
-static int do_future(void)
-{
-    return syscall(900) == -1 && errno == ENOSYS ? 0 : -1;
-}
+static int do_future(void) { return syscall(900) == -1 && errno == ENOSYS ? 0 : -1; }
 
 static int trace_child(void)
 {
@@ -261,21 +273,45 @@ static const struct {
     int (*f)(void);
     int works; /* it has to */
 } actions[] = {
-    { "mknod", do_mknod, 0 }, { "mount", do_mount, 0 }, { "remount", do_remount, 0 },
-    { "umount", do_umount, 0 }, { "fsopen", do_fsopen, 0 }, { "open_tree", do_tree, 0 },
-    { "raw-socket", do_raw, 0 }, { "packet-socket", do_packet, 0 }, { "vsock", do_vsock, 0 },
-    { "vsock-int80", do_vsock32, 0 }, { "vsock-socketcall", do_socketcall, 0 },
-    { "io_uring", do_io_uring, 0 }, { "unshare-user", do_unshare, 0 },
-    { "unshare-net", do_unshare_net, 0 }, { "clone-user", do_clone_user, 0 },
-    { "keyctl", do_keyctl, 0 }, { "add_key", do_add_key, 0 }, { "bpf", do_bpf, 0 },
-    { "kexec", do_kexec, 0 }, { "reboot", do_reboot, 0 }, { "write-proc-sys", do_proc_sys, 0 },
-    { "sysrq", do_sysrq, 0 }, { "kcore", do_kcore, 0 }, { "dev-mem", do_dev_mem, 0 },
-    { "swapon", do_swapon, 0 }, { "settime", do_settime, 0 }, { "load-module", do_module, 0 },
-    { "setns", do_setns, 0 }, { "open-by-handle", do_handle, 0 }, { "cgroup-write", do_cgroup, 0 },
-    { "chroot-escape", do_chroot, 0 }, { "perf", do_perf, 0 }, { "syslog", do_syslog, 0 },
-    { "sethostname", do_hostname, 0 }, { "mempolicy", do_nice, 0 }, { "iopl", do_iopl, 0 },
+    { "mknod", do_mknod, 0 },
+    { "mount", do_mount, 0 },
+    { "remount", do_remount, 0 },
+    { "umount", do_umount, 0 },
+    { "fsopen", do_fsopen, 0 },
+    { "open_tree", do_tree, 0 },
+    { "raw-socket", do_raw, 0 },
+    { "packet-socket", do_packet, 0 },
+    { "vsock", do_vsock, 0 },
+    { "vsock-int80", do_vsock32, 0 },
+    { "vsock-socketcall", do_socketcall, 0 },
+    { "io_uring", do_io_uring, 0 },
+    { "unshare-user", do_unshare, 0 },
+    { "unshare-net", do_unshare_net, 0 },
+    { "clone-user", do_clone_user, 0 },
+    { "keyctl", do_keyctl, 0 },
+    { "add_key", do_add_key, 0 },
+    { "bpf", do_bpf, 0 },
+    { "kexec", do_kexec, 0 },
+    { "reboot", do_reboot, 0 },
+    { "write-proc-sys", do_proc_sys, 0 },
+    { "sysrq", do_sysrq, 0 },
+    { "kcore", do_kcore, 0 },
+    { "dev-mem", do_dev_mem, 0 },
+    { "swapon", do_swapon, 0 },
+    { "settime", do_settime, 0 },
+    { "load-module", do_module, 0 },
+    { "setns", do_setns, 0 },
+    { "open-by-handle", do_handle, 0 },
+    { "cgroup-write", do_cgroup, 0 },
+    { "chroot-escape", do_chroot, 0 },
+    { "perf", do_perf, 0 },
+    { "syslog", do_syslog, 0 },
+    { "sethostname", do_hostname, 0 },
+    { "mempolicy", do_nice, 0 },
+    { "iopl", do_iopl, 0 },
     { "quotactl", do_quota, 0 },
-    { "ptrace-child", trace_child, 1 }, { "setuid", do_setuid, 1 },
+    { "ptrace-child", trace_child, 1 },
+    { "setuid", do_setuid, 1 },
     { "enosys-of-the-future", do_future, 1 },
 };
 

@@ -74,9 +74,11 @@ static void a_container_lives_from_create_to_remove(void **state)
 static void the_first_process_gets_term_and_time_to_end(void **state)
 {
     struct world *w = *state;
-    static const char *const argv[] = { "/bin/sh", "-c",
+    static const char *const argv[] = {
+        "/bin/sh", "-c",
         "trap 'echo ended >/out/mark; exit 0' TERM; echo >/out/ready; while :; do sleep 0.01; done",
-        NULL };
+        NULL
+    };
     struct sbx_mount m = { .kind = SBX_MOUNT_BIND, .target = "/out" };
     char path[100], text[120];
     const char *id;
@@ -84,8 +86,8 @@ static void the_first_process_gets_term_and_time_to_end(void **state)
     snprintf(path, sizeof(path), "%s/shared", w->dir);
     assert_int_equal(mkdir(path, 0700), 0);
     m.source = path;
-    id = running(w, (struct sbx_container_spec){ .name = "t-term", .argv = argv, .mounts = &m,
-                                                 .n_mounts = 1 });
+    id = running(w, (struct sbx_container_spec){
+                        .name = "t-term", .argv = argv, .mounts = &m, .n_mounts = 1 });
     sh(w, id, "while ! test -e /out/ready; do sleep 0.01; done");
     assert_int_equal(sbx_runtime_stop(w->rt, id, 30, &w->err), SBX_OK);
     snprintf(text, sizeof(text), "%s/mark", path);
@@ -198,7 +200,9 @@ static void users_groups_and_home_are_the_images(void **state)
     struct world *w = *state;
     const char *id = running(w, (struct sbx_container_spec){ .name = "t-users" });
     int status;
-    static const struct { const char *user, *says; } rows[] = {
+    static const struct {
+        const char *user, *says;
+    } rows[] = {
         { "0", "uid=0(root) gid=0(root) /root" },
         { "agent", "uid=1000(agent) gid=1000(agent) groups=1000(agent),50(extra) /home/agent" },
         { "1000", "uid=1000(agent) gid=1000(agent) groups=1000(agent),50(extra) /home/agent" },
@@ -210,7 +214,8 @@ static void users_groups_and_home_are_the_images(void **state)
         char want[200];
 
         snprintf(want, sizeof(want), "%s\n", rows[i].says);
-        if (strcmp(text, want) != 0 && !strstr(text, "groups=")) /* busybox id shows groups or not */
+        if (strcmp(text, want) != 0 &&
+            !strstr(text, "groups=")) /* busybox id shows groups or not */
             assert_string_equal(text, want);
         assert_int_equal(strncmp(text, want, 15), 0);
     }
@@ -225,8 +230,8 @@ static void users_groups_and_home_are_the_images(void **state)
 static void environment_and_directory_are_the_containers_unless_given(void **state)
 {
     struct world *w = *state;
-    const char *id = running(w, (struct sbx_container_spec){ .name = "t-env",
-                                                             .workdir = "/made/by/us" });
+    const char *id = running(
+        w, (struct sbx_container_spec){ .name = "t-env", .workdir = "/made/by/us" });
     const char *argv[] = { "sh", "-c", "pwd; echo $FROM $ADDED", NULL };
     const char *env[] = { "ADDED=exec", "FROM=changed", NULL };
     struct sbx_exec x = EXEC_INIT;
@@ -282,8 +287,10 @@ static void a_terminal_follows_resizing(void **state)
 {
     struct world *w = *state;
     const char *id = running(w, (struct sbx_container_spec){ .name = "t-resize" });
-    const char *argv[] = { "sh", "-c",
-        "while test \"$(stty size)\" != '25 81'; do sleep 0.01; done; echo resized", NULL };
+    const char *argv[] = {
+        "sh", "-c", "while test \"$(stty size)\" != '25 81'; do sleep 0.01; done; echo resized",
+        NULL
+    };
     struct sbx_exec x = EXEC_INIT;
     int resize[2], status = -1, calls = 0;
 
@@ -331,8 +338,10 @@ static void a_process_past_its_time_is_killed_with_its_children(void **state)
     x.argv = argv;
     x.timeout_s = 1;
     assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_TIMEOUT);
-    assert_string_equal(sh(w, id, "grep -l '^777' /proc/[0-9]*/cmdline | wc -l; "
-                                  "ps | grep -c '[s]leep 777'; true"), "0\n0\n");
+    assert_string_equal(sh(w, id,
+                           "grep -l '^777' /proc/[0-9]*/cmdline | wc -l; "
+                           "ps | grep -c '[s]leep 777'; true"),
+                        "0\n0\n");
 }
 
 /* What a bundle closes: the sum of it as the kernel shows it. */
@@ -340,7 +349,9 @@ static void the_bundle_is_as_closed_as_the_engines(void **state)
 {
     struct world *w = *state;
     const char *id = running(w, (struct sbx_container_spec){ .name = "t-closed" });
-    static const struct { const char *script, *says; } rows[] = {
+    static const struct {
+        const char *script, *says;
+    } rows[] = {
         { "grep CapBnd /proc/self/status", "CapBnd:\t00000000800405fb\n" },
         { "grep CapEff /proc/self/status", "CapEff:\t00000000800405fb\n" },
         { "grep CapInh /proc/self/status", "CapInh:\t0000000000000000\n" },
@@ -356,7 +367,8 @@ static void the_bundle_is_as_closed_as_the_engines(void **state)
         { "echo 1 2>/dev/null >/proc/sys/kernel/core_pattern || echo refused", "refused\n" },
         { "touch /sys/x 2>/dev/null || echo refused", "refused\n" },
         { "for f in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do test -e $f && "
-          "echo $$ 2>/dev/null >$f && echo written; done; echo end", "end\n" },
+          "echo $$ 2>/dev/null >$f && echo written; done; echo end",
+          "end\n" },
         { "ls /sys/firmware | wc -l", "0\n" },
         { "mknod /tmp/n c 1 3 2>/dev/null || echo refused", "refused\n" },
         { "mount -t tmpfs x /tmp 2>/dev/null || echo refused", "refused\n" },
@@ -381,13 +393,15 @@ static void the_bundle_is_as_closed_as_the_engines(void **state)
 static void limits_are_kept_by_cgroups(void **state)
 {
     struct world *w = *state;
-    const char *id = running(w, (struct sbx_container_spec){
-        .name = "t-limits", .memory = 64 << 20, .cpus = 0.5, .pids = 33 });
-    const char *text = sh(w, id, "cat /sys/fs/cgroup/memory/memory.limit_in_bytes "
-                                 "/sys/fs/cgroup/memory.max 2>/dev/null; cat "
-                                 "/sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; "
-                                 "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max "
-                                 "2>/dev/null; true");
+    const char *id = running(w,
+                             (struct sbx_container_spec){
+                                 .name = "t-limits", .memory = 64 << 20, .cpus = 0.5, .pids = 33 });
+    const char *text = sh(w, id,
+                          "cat /sys/fs/cgroup/memory/memory.limit_in_bytes "
+                          "/sys/fs/cgroup/memory.max 2>/dev/null; cat "
+                          "/sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; "
+                          "cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu.max "
+                          "2>/dev/null; true");
 
     print_message("%s", text);
     assert_non_null(strstr(text, "67108864\n"));
@@ -404,8 +418,12 @@ static void mounts_are_as_asked(void **state)
     struct sbx_mount m[] = {
         { .kind = SBX_MOUNT_BIND, .target = "/work/ro", .read_only = true },
         { .kind = SBX_MOUNT_BIND, .target = "/work" },
-        { .kind = SBX_MOUNT_TMPFS, .target = "/run/secrets", .mode = 0700, .uid = 1000,
-          .size = 1 << 20, .noexec = true },
+        { .kind = SBX_MOUNT_TMPFS,
+          .target = "/run/secrets",
+          .mode = 0700,
+          .uid = 1000,
+          .size = 1 << 20,
+          .noexec = true },
         { .kind = SBX_MOUNT_VOLUME, .source = "t-vol", .target = "/home/agent" },
         { .kind = SBX_MOUNT_VOLUME, .source = "t-empty", .target = "/data", .mode = 0750 },
     };
@@ -415,26 +433,33 @@ static void mounts_are_as_asked(void **state)
     snprintf(command, sizeof(command), "mkdir -p %s/ro && echo x > %s/f", host, host);
     assert_int_equal(system(command), 0);
     m[0].source = m[1].source = host;
-    assert_int_equal(sbx_runtime_volume_ensure(w->rt, "t-vol", 0, &sized, &created, &w->err), SBX_OK);
+    assert_int_equal(sbx_runtime_volume_ensure(w->rt, "t-vol", 0, &sized, &created, &w->err),
+                     SBX_OK);
     assert_true(created && sized);
-    assert_int_equal(sbx_runtime_volume_ensure(w->rt, "t-vol", 5, &sized, &created, &w->err), SBX_OK);
+    assert_int_equal(sbx_runtime_volume_ensure(w->rt, "t-vol", 5, &sized, &created, &w->err),
+                     SBX_OK);
     assert_false(created || sized);
     assert_int_equal(sbx_runtime_volume_ensure(w->rt, "t-empty", 0, &sized, &created, &w->err),
                      SBX_OK);
-    id = running(w, (struct sbx_container_spec){ .name = "t-mounts", .mounts = m,
-                                                 .n_mounts = SBX_ARRAY_LEN(m) });
-    assert_string_equal(sh(w, id, "cat /work/f /work/ro/f; touch /work/new; "
-                                  "touch /work/ro/new 2>/dev/null || echo ro"), "x\nx\nro\n");
-    assert_string_equal(sh(w, id, "stat -c '%a %u' /run/secrets; mount | grep -c "
-                                  "'/run/secrets.*nosuid.nodev.noexec.*size=1024k'"), "700 1000\n1\n");
-    assert_string_equal(sh(w, id, "stat -c '%a %u %g' /home/agent; cat /home/agent/.profile; "
-                                  "stat -c ' %a %u' /home/agent/.profile /data"),
+    id = running(w, (struct sbx_container_spec){
+                        .name = "t-mounts", .mounts = m, .n_mounts = SBX_ARRAY_LEN(m) });
+    assert_string_equal(sh(w, id,
+                           "cat /work/f /work/ro/f; touch /work/new; "
+                           "touch /work/ro/new 2>/dev/null || echo ro"),
+                        "x\nx\nro\n");
+    assert_string_equal(sh(w, id,
+                           "stat -c '%a %u' /run/secrets; mount | grep -c "
+                           "'/run/secrets.*nosuid.nodev.noexec.*size=1024k'"),
+                        "700 1000\n1\n");
+    assert_string_equal(sh(w, id,
+                           "stat -c '%a %u %g' /home/agent; cat /home/agent/.profile; "
+                           "stat -c ' %a %u' /home/agent/.profile /data"),
                         "755 1000 1000\nhello 640 1000\n 750 1000\n");
     sh_as(w, id, "1000", "echo kept > /home/agent/mine", &status);
     assert_int_equal(status, 0);
     assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
-    id = running(w, (struct sbx_container_spec){ .name = "t-mounts", .mounts = &m[3],
-                                                 .n_mounts = 1 });
+    id = running(w,
+                 (struct sbx_container_spec){ .name = "t-mounts", .mounts = &m[3], .n_mounts = 1 });
     assert_string_equal(sh(w, id, "cat /home/agent/mine"), "kept\n");
     assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
     assert_int_equal(sbx_runtime_volume_remove(w->rt, "t-vol", &w->err), SBX_OK);
@@ -467,8 +492,8 @@ static void files_are_copied_in_on_a_tmpfs_too(void **state)
         { .name = "sub/f", .mode = 04711, .uid = 1000, .gid = 50, .data = "text" },
         { .name = "sub/s", .type = '2', .mode = 0777, .link = "/etc/passwd" },
     };
-    const char *id = running(w, (struct sbx_container_spec){ .name = "t-copy", .mounts = &m,
-                                                             .n_mounts = 1 });
+    const char *id = running(
+        w, (struct sbx_container_spec){ .name = "t-copy", .mounts = &m, .n_mounts = 1 });
     char command[300];
     int fd;
 
@@ -480,8 +505,10 @@ static void files_are_copied_in_on_a_tmpfs_too(void **state)
     fd = open(command, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(sbx_runtime_copy_out(w->rt, id, "/mem/sub", fd, &w->err), SBX_OK);
     close(fd);
-    snprintf(command, sizeof(command), "cd %s && tar xpf out.tar && test \"$(cat sub/f)\" = text && "
-             "test $(stat -c %%a%%u sub/f) = 47111000 && test $(readlink sub/s) = /etc/passwd", w->dir);
+    snprintf(command, sizeof(command),
+             "cd %s && tar xpf out.tar && test \"$(cat sub/f)\" = text && "
+             "test $(stat -c %%a%%u sub/f) = 47111000 && test $(readlink sub/s) = /etc/passwd",
+             w->dir);
     assert_int_equal(system(command), 0);
     fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     assert_int_equal(sbx_runtime_copy_out(w->rt, id, "/mem/none", fd, &w->err), SBX_NOT_FOUND);
@@ -501,8 +528,10 @@ static void copying_never_leaves_the_root(void **state)
     snprintf(trap, sizeof(trap), "%s/trap", w->dir);
     assert_int_equal(mkdir(trap, 0755), 0);
     /* the same path inside the root, reached by links that try to leave it */
-    snprintf(script, sizeof(script), "mkdir -p %s; ln -s %s /abs; ln -s ../../../../../../..%s /rel; "
-             "ln -s /proc/1/root%s /magic; ln -s %s/f /link", trap, trap, trap, trap, trap);
+    snprintf(script, sizeof(script),
+             "mkdir -p %s; ln -s %s /abs; ln -s ../../../../../../..%s /rel; "
+             "ln -s /proc/1/root%s /magic; ln -s %s/f /link",
+             trap, trap, trap, trap, trap);
     sh(w, id, script);
     assert_int_equal(copy_in(w, id, "/abs", v, 1), SBX_OK);
     assert_int_equal(copy_in(w, id, "/rel", v, 1), SBX_OK);
@@ -527,7 +556,8 @@ static void what_cannot_be_had_is_refused_before_anything_is_made(void **state)
     } rows[] = {
         { { .name = "t-x", .gpus = "all" }, SBX_UNSUPPORTED, "gpu" },
         { { .name = "t-x", .image = "none:1" }, SBX_NOT_FOUND, "none:1" },
-        { { .name = "t-x", .netns = SBX_NETNS_CONTAINER, .netns_ref = "y" }, SBX_UNSUPPORTED,
+        { { .name = "t-x", .netns = SBX_NETNS_CONTAINER, .netns_ref = "y" },
+          SBX_UNSUPPORTED,
           "network" },
         { { .name = "t-x", .image = "../../etc" }, SBX_NOT_FOUND, "../../etc" },
     };
@@ -589,7 +619,8 @@ static void a_name_is_taken_once(void **state)
     assert_int_equal(try_create(w, (struct sbx_container_spec){ .name = "t-name" }, &second),
                      SBX_EXISTS);
     assert_int_equal(sbx_runtime_remove(w->rt, "t-name", &w->err), SBX_OK);
-    assert_int_equal(try_create(w, (struct sbx_container_spec){ .name = "t-name" }, &second), SBX_OK);
+    assert_int_equal(try_create(w, (struct sbx_container_spec){ .name = "t-name" }, &second),
+                     SBX_OK);
     assert_string_not_equal(id, second);
     /* the id of one that is gone does not find its successor */
     struct sbx_container c;
@@ -609,14 +640,16 @@ static void a_container_is_saved_as_an_image(void **state)
     assert_int_equal(sbx_runtime_commit(w->rt, id, "saved:1", &w->err), SBX_OK);
     sh(w, id, "true"); /* and goes on */
     id = running(w, (struct sbx_container_spec){ .name = "t-commit2", .image = "saved:1" });
-    assert_string_equal(sh(w, id, "cat /etc/new; stat -c %a /etc/new; test -e /etc/group || echo gone; "
-                                  "cat /home/moved/.profile; test -e /home/agent || echo moved"),
+    assert_string_equal(sh(w, id,
+                           "cat /etc/new; stat -c %a /etc/new; test -e /etc/group || echo gone; "
+                           "cat /home/moved/.profile; test -e /home/agent || echo moved"),
                         "new\n700\ngone\nhellomoved\n");
     assert_int_equal(sbx_runtime_image_remove(w->rt, "saved:1", &w->err), SBX_BUSY);
     assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
     assert_int_equal(sbx_runtime_image_remove(w->rt, "saved:1", &w->err), SBX_OK);
-    assert_int_equal(try_create(w, (struct sbx_container_spec){ .name = "t-c3", .image = "saved:1" },
-                                &ignored), SBX_NOT_FOUND);
+    assert_int_equal(
+        try_create(w, (struct sbx_container_spec){ .name = "t-c3", .image = "saved:1" }, &ignored),
+        SBX_NOT_FOUND);
 }
 
 static void an_image_may_have_more_than_a_hundred_layers(void **state)
@@ -629,8 +662,9 @@ static void an_image_may_have_more_than_a_hundred_layers(void **state)
 
     im.layer[0] = (struct sbx_buf)SBX_BUF_INIT(32 << 20);
     im.n = 1;
-    tar_add(&im.layer[0], &(struct member){ .name = "bin/sh", .mode = 0755, .data = busybox.ptr,
-                                            .len = busybox.len });
+    tar_add(&im.layer[0],
+            &(struct member){
+                .name = "bin/sh", .mode = 0755, .data = busybox.ptr, .len = busybox.len });
     tar_add(&im.layer[0], &(struct member){ .name = "bin/sleep", .type = '2', .link = "sh" });
     tar_add(&im.layer[0], &(struct member){ .name = "bin/ls", .type = '2', .link = "sh" });
     tar_end(&im.layer[0]);

@@ -26,10 +26,11 @@ static struct sbx_buf busybox = SBX_BUF_INIT(16 << 20);
 static inline void world_image(struct world *w)
 {
     static const char *const applets[] = {
-        "sh", "true", "cat", "id", "ls", "sleep", "mkdir", "stat", "mount", "tty", "stty", "head",
-        "dd", "grep", "hostname", "chmod", "rm", "ln", "touch", "wc", "mknod", "unshare", "chroot",
-        "printf", "yes", "env", "pwd", "kill", "tail", "sed", "nsenter", "swapon", "date", "insmod",
-        "md5sum", "umount", "mv", "ps", "test", "sync",
+        "sh",    "true",   "cat",    "id",     "ls",    "sleep",   "mkdir",    "stat",
+        "mount", "tty",    "stty",   "head",   "dd",    "grep",    "hostname", "chmod",
+        "rm",    "ln",     "touch",  "wc",     "mknod", "unshare", "chroot",   "printf",
+        "yes",   "env",    "pwd",    "kill",   "tail",  "sed",     "nsenter",  "swapon",
+        "date",  "insmod", "md5sum", "umount", "mv",    "ps",      "test",     "sync",
     };
     struct test_image im = { .tag = IMAGE, .config = "{\"Env\":[\"PATH=/bin\"]}" };
     struct sbx_buf *out = &im.layer[0];
@@ -39,20 +40,29 @@ static inline void world_image(struct world *w)
 
     *out = (struct sbx_buf)SBX_BUF_INIT(32 << 20);
     im.n = 1;
-    tar_add(out, &(struct member){ .name = "bin/busybox", .mode = 0755, .data = busybox.ptr,
-                                   .len = busybox.len });
+    tar_add(out,
+            &(struct member){
+                .name = "bin/busybox", .mode = 0755, .data = busybox.ptr, .len = busybox.len });
     for (size_t i = 0; i < SBX_ARRAY_LEN(applets); i++) {
         snprintf(path, sizeof(path), "bin/%s", applets[i]);
-        tar_add(out, &(struct member){ .name = path, .type = '2', .mode = 0777, .link = "busybox" });
+        tar_add(out,
+                &(struct member){ .name = path, .type = '2', .mode = 0777, .link = "busybox" });
     }
-    tar_add(out, &(struct member){ .name = "etc/passwd", .mode = 0644, .data =
-        "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n" });
-    tar_add(out, &(struct member){ .name = "etc/group", .mode = 0644, .data =
-        "root:x:0:\nagent:x:1000:\nextra:x:50:agent\n" });
-    tar_add(out, &(struct member){ .name = "home/agent/", .type = '5', .mode = 0700, .uid = 1000,
-                                   .gid = 1000 });
-    tar_add(out, &(struct member){ .name = "home/agent/.profile", .mode = 0640, .uid = 1000,
-                                   .gid = 1000, .data = "hello" });
+    tar_add(out,
+            &(struct member){
+                .name = "etc/passwd",
+                .mode = 0644,
+                .data = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n" });
+    tar_add(out, &(struct member){ .name = "etc/group",
+                                   .mode = 0644,
+                                   .data = "root:x:0:\nagent:x:1000:\nextra:x:50:agent\n" });
+    tar_add(out, &(struct member){
+                     .name = "home/agent/", .type = '5', .mode = 0700, .uid = 1000, .gid = 1000 });
+    tar_add(out, &(struct member){ .name = "home/agent/.profile",
+                                   .mode = 0640,
+                                   .uid = 1000,
+                                   .gid = 1000,
+                                   .data = "hello" });
     tar_add(out, &(struct member){ .name = "bin/setuid", .type = '0', .mode = 04755, .data = "x" });
     tar_add(out, &(struct member){ .name = "bin/text", .mode = 0644, .data = "no program" });
     tar_add(out, &(struct member){ .name = "tmp/", .type = '5', .mode = 01777 });
@@ -67,7 +77,10 @@ static inline void world_image(struct world *w)
 static inline enum sbx_code world_reopen(struct world *w)
 {
     struct sbx_runtime_config config = {
-        .app = w->app, .state_dir = w->state, .cache_dir = w->cache, .seccomp = w->seccomp,
+        .app = w->app,
+        .state_dir = w->state,
+        .cache_dir = w->cache,
+        .seccomp = w->seccomp,
         .oci_runtime = getenv("SBX_TEST_OCI_RUNTIME"),
     };
 
@@ -175,7 +188,10 @@ struct ran {
     struct sbx_buf out;
 };
 
-#define EXEC_INIT { .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1, .signal_fd = -1 }
+#define EXEC_INIT                                                                                  \
+    {                                                                                              \
+        .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1, .signal_fd = -1                        \
+    }
 
 /* Run with what it writes to stdout and stderr gathered in a file; text in the arena. */
 static inline const char *output(struct world *w, const char *id, struct sbx_exec x, int *status)

@@ -22,13 +22,15 @@
 #include "sbx/arena.h"
 #include "sbx/err.h"
 
-#define SBX_STORE_JSON_MAX (4 << 20)      /* bytes of a manifest, index or configuration; the distribution
+#define SBX_STORE_JSON_MAX                                                                         \
+    (4 << 20)                    /* bytes of a manifest, index or configuration; the distribution
                                              specification asks for at least 4 MB */
-#define SBX_STORE_LAYERS_MAX 128          /* layers of an image; the Engine makes at most 127 */
-#define SBX_STORE_MANIFESTS_MAX 1024      /* images of one archive, platforms of one index */
-#define SBX_STORE_SIZE_MAX (64LL << 30)   /* bytes an image may unpack to: no real one comes near,
+#define SBX_STORE_LAYERS_MAX 128 /* layers of an image; the Engine makes at most 127 */
+#define SBX_STORE_MANIFESTS_MAX 1024 /* images of one archive, platforms of one index */
+#define SBX_STORE_SIZE_MAX                                                                         \
+    (64LL << 30)                      /* bytes an image may unpack to: no real one comes near,
                                              a compression bomb ends here */
-#define SBX_STORE_ENTRIES_MAX 8000000     /* files of a layer; a bomb of empty files ends here */
+#define SBX_STORE_ENTRIES_MAX 8000000 /* files of a layer; a bomb of empty files ends here */
 
 struct sbx_store; /* opaque */
 
@@ -42,17 +44,20 @@ void sbx_store_close(struct sbx_store *s); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_store, sbx_store_close);
 
 /** One line of progress; NULL: nobody listens. */
-struct sbx_store_progress { void (*line)(void *ctx, const char *text); void *ctx; };
+struct sbx_store_progress {
+    void (*line)(void *ctx, const char *text);
+    void *ctx;
+};
 
 struct sbx_store_image {
-    const char *id;              /**< "sha256:…", the digest of the configuration */
-    const char *const *names;    /**< familiar references, NULL-terminated */
-    const char *const *layers;   /**< unpacked directories, absolute, lowest first */
+    const char *id;            /**< "sha256:…", the digest of the configuration */
+    const char *const *names;  /**< familiar references, NULL-terminated */
+    const char *const *layers; /**< unpacked directories, absolute, lowest first */
     size_t n_layers;
     const char *const *env, *const *entrypoint, *const *cmd; /**< NULL-terminated */
-    const char *const *labels;   /**< "K=V" */
-    const char *workdir, *user;  /**< "" when there is none */
-    int64_t size, created;       /**< bytes unpacked; Unix seconds */
+    const char *const *labels;                               /**< "K=V" */
+    const char *workdir, *user;                              /**< "" when there is none */
+    int64_t size, created;                                   /**< bytes unpacked; Unix seconds */
 };
 
 /**

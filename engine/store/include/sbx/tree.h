@@ -16,19 +16,18 @@
 /** Where bytes come from: up to `len` of them; 0 at the end; -1 after setting err. */
 typedef ssize_t (*sbx_read_fn)(void *ctx, void *to, size_t len, struct sbx_err *err);
 /** Where bytes go: all of them or a failure. */
-typedef enum sbx_code (*sbx_write_fn)(void *ctx, const void *data, size_t len,
-                                      struct sbx_err *err);
+typedef enum sbx_code (*sbx_write_fn)(void *ctx, const void *data, size_t len, struct sbx_err *err);
 
 struct sbx_unpack {
-    int root;              /**< directory that holds everything; borrowed */
+    int root; /**< directory that holds everything; borrowed */
     /**
      * An image layer, into a new directory: whiteouts become overlayfs' form, symlinks are never
      * walked through, device nodes are made. Else: into a living tree, symlinks resolve inside
      * `root` as they would for a process there, devices are refused, existing files are replaced.
      */
     bool layer;
-    const char *below;     /**< directory under root that names are relative to; "" or NULL: root */
-    int64_t *budget;       /**< bytes of files that may still be written; NULL: no bound */
+    const char *below; /**< directory under root that names are relative to; "" or NULL: root */
+    int64_t *budget;   /**< bytes of files that may still be written; NULL: no bound */
 };
 /**
  * Unpack an uncompressed tar (ustar, pax, GNU).
@@ -39,13 +38,13 @@ SBX_MUST_USE enum sbx_code sbx_tree_unpack(const struct sbx_unpack *how, sbx_rea
                                            void *ctx, struct sbx_err *err);
 
 struct sbx_pack {
-    int dir;               /**< directory to pack (its content), or the parent of `only`; borrowed */
-    const char *only;      /**< NULL, or one name in `dir`: that file or directory, under its name */
-    bool overlay;          /**< turn overlayfs' whiteouts and opaque marks into the layer form */
+    int dir;          /**< directory to pack (its content), or the parent of `only`; borrowed */
+    const char *only; /**< NULL, or one name in `dir`: that file or directory, under its name */
+    bool overlay;     /**< turn overlayfs' whiteouts and opaque marks into the layer form */
 };
 /** Pack as pax: sorted names, no atime or ctime, no sockets. The same tree gives the same bytes. */
-SBX_MUST_USE enum sbx_code sbx_tree_pack(const struct sbx_pack *what, sbx_write_fn write,
-                                         void *ctx, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_tree_pack(const struct sbx_pack *what, sbx_write_fn write, void *ctx,
+                                         struct sbx_err *err);
 
 /**
  * Open below a root as a process in that root would see it (symlinks included), never outside it
