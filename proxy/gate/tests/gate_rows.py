@@ -4,6 +4,7 @@ Each refusal is held against the same oracle: no query, no connection and no byt
 one record, the stated answer.
 """
 import os
+import resource
 import socket
 import struct
 import sys
@@ -858,6 +859,51 @@ class Caps(Case):
         self.assertEqual([c for _, c in held], [200] * 4)
         self.assertEqual(status(self.gate.ask(b"")), 503)
         for s, _ in held:
+            s.close()
+
+
+class Crowds(Case):
+    def setUp(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if hard < 9000:
+            self.skipTest("LOUD: the hard limit of open files is %d" % hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        super().setUp()
+
+    def test_G8_thousands_of_idle_connections_do_not_keep_others_out(self):
+        self.origin()
+        idle = [self.gate.connect() for _ in range(4300)]
+        reply = self.gate.ask(connect(b"api.example.com:443") + b"hi", half_close=True)
+        self.assertTrue(reply.endswith(b"\r\n\r\nhi"), reply)
+        with self.assertRaises(ConnectionResetError):
+            idle[0].recv(1)
+        idle[-1].sendall(get(b"http://api.example.com/", b"Connection: close\r\n"))
+        self.assertEqual(status(lab.read_all(idle[-1])), 200)
+        for s in idle:
+            s.close()
+
+    def test_G8_readers_that_stall_cost_bounded_memory_and_hold_up_nobody(self):
+        def blast(conn, server):
+            try:
+                while conn.send(b"x" * (1 << 20)):
+                    pass
+            except TimeoutError:
+                pass
+        for port in (443, 444):  # 512 to one destination at most
+            self.serve(blast, port)
+        self.serve(lab.forever(OK))
+        held = []
+        for i in range(400):
+            s = self.gate.connect()
+            held.append(s)
+            s.sendall(connect(b"api.example.com:%d" % (443 + i % 2)))
+            self.assertEqual(status(lab.read_head(s)), 200)
+        reply = self.gate.ask(get(b"http://api.example.com/", b"Connection: close\r\n"))
+        self.assertEqual(status(reply), 200)
+        if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
+            rss = int(lab.read_file("/proc/%d/statm" % self.gate.process.pid).split()[1]) * 4096
+            self.assertLess(rss, 120 << 20)
+        for s in held:
             s.close()
 
 
