@@ -1,6 +1,7 @@
 #!/bin/sh
 # Install the library into an empty directory and build a program against it, shared and static.
 # usage: installed.sh BUILD_DIR COMPILER
+# shellcheck disable=SC2046 # pkg-config prints lists of words
 set -eu
 build=$1 cc=$2
 here=$(cd "$(dirname "$0")" && pwd)
