@@ -6,6 +6,12 @@
 
 #include "sbx/suggest.h"
 
+/* Completion looks rows up without a struct to write to. */
+static char *base_of(const struct sbx_opt_set *set, size_t group)
+{
+    return set->into ? (char *)set->into + set->groups[group].at : NULL;
+}
+
 bool sbx_opt_find(const struct sbx_opt_set *sets, size_t n, const char *name, size_t len,
                   struct sbx_opt_found *ret)
 {
@@ -16,7 +22,7 @@ bool sbx_opt_find(const struct sbx_opt_set *sets, size_t n, const char *name, si
 
                 if (strlen(o->name) != len || memcmp(o->name, name, len))
                     continue;
-                *ret = (struct sbx_opt_found){ o, (char *)sets[s].into + sets[s].groups[g].at };
+                *ret = (struct sbx_opt_found){ o, base_of(&sets[s], g) };
                 return true;
             }
     return false;
@@ -32,7 +38,7 @@ bool sbx_opt_find_letter(const struct sbx_opt_set *sets, size_t n, char letter,
 
                 if (!o->letter || o->letter != letter)
                     continue;
-                *ret = (struct sbx_opt_found){ o, (char *)sets[s].into + sets[s].groups[g].at };
+                *ret = (struct sbx_opt_found){ o, base_of(&sets[s], g) };
                 return true;
             }
     return false;
