@@ -72,7 +72,7 @@ enum sbx_code docker_helper_get(const char *name, const char *server, struct sbx
 {
     SBX_AUTO_FREE char *program = NULL;
     int fds[2], status = 0;
-    pid_t pid;
+    pid_t pid = -1;
     enum sbx_code rc;
 
     if (!*name || strchr(name, '/'))

@@ -187,24 +187,45 @@ enum sbx_code docker_image_remove(struct sbx_runtime *rt, const char *reference,
     return rc;
 }
 
+/* Our labels are emptied: containers that someone makes of the image are not ours. */
+static int empty_labels(json_t *config, const json_t *container)
+{
+    json_t *labels = json_object_get(config, "Labels"), *value;
+    const char *key;
+
+    if (!json_is_object(labels)) {
+        labels = json_object();
+        if (json_object_set_new(config, "Labels", labels))
+            return -1;
+    }
+    json_object_foreach(json_object_get(json_object_get(container, "Config"), "Labels"), key, value)
+        if (strncmp(key, "sbx.", 4) == 0 && json_object_set_new(labels, key, json_string("")))
+            return -1;
+    return 0;
+}
+
 /* Entrypoint, command, user and so on of the container are ours, of its image are what the saved
- * image should have. */
+ * image should have. What is left out here the Engine fills in from the container. */
 static enum sbx_code commit_body(struct docker *d, const char *container, json_t **ret,
                                  struct sbx_err *err)
 {
-    SBX_AUTO(docker_call) c = DOCKER_CALL_INIT, i = DOCKER_CALL_INIT;
+    SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
+    SBX_AUTO(docker_call) i = DOCKER_CALL_INIT;
+    SBX_AUTO_JSON json_t *config = NULL;
     enum sbx_code rc = docker_do(d, &c, err, "GET", NULL, "/containers/%s/json", container);
-    json_t *config;
 
     if (!rc)
         rc = docker_do(d, &i, err, "GET", NULL, "/images/%s/json", docker_text(c.json, "Image"));
     if (rc)
         return rc;
     config = json_object_get(i.json, "Config");
-    *ret = config ? json_incref(config) : json_object();
+    config = config ? json_incref(config) : json_object();
     /* null would take the container's, an empty list is none */
-    if (!json_is_array(json_object_get(*ret, "Entrypoint")))
-        json_object_set_new(*ret, "Entrypoint", json_array());
+    if (!json_is_array(json_object_get(config, "Entrypoint")))
+        json_object_set_new(config, "Entrypoint", json_array());
+    if (!config || empty_labels(config, c.json))
+        return no_memory(err);
+    *ret = SBX_TAKE(config);
     return SBX_OK;
 }
 

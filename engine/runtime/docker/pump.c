@@ -8,6 +8,7 @@
 #include <time.h>
 
 #define WRITE_SAFE 4096    /* bytes, PIPE_BUF: a pipe that polls writable takes them at once */
+#define KILL_TRIES 100     /* 2 s: what has no pid by then was never started */
 #define SIGNAL_RETRY_MS 20 /* a process that is being started has its pid within some ms */
 
 enum { P_SOCKET, P_IN, P_OUT, P_RESIZE, P_SIGNAL, P_COUNT };
@@ -47,7 +48,8 @@ static void put(struct docker_pump *p, int stream, const char **data, size_t *le
         *len -= (size_t)wrote;
     } else if (wrote < 0 && errno != EAGAIN && errno != EINTR) {
         p->gone[stream - 1] = true;
-        docker_signal(p->d, p->container, p->exec_id, SIGPIPE);
+        if (p->n_signals < sizeof(p->signals)) /* it may not have a pid yet: passed on later */
+            p->signals[p->n_signals++] = SIGPIPE;
         *len = 0;
     }
 }
@@ -212,11 +214,21 @@ static int wait_ms(const struct docker_pump *p, int most)
     return most;
 }
 
+/* A process that is still being started is killed as soon as it has a pid. */
+static void kill_it(const struct docker_pump *p)
+{
+    for (int tries = 0; tries < KILL_TRIES; tries++) {
+        if (docker_signal(p->d, p->container, p->exec_id, SIGKILL))
+            return;
+        poll(NULL, 0, SIGNAL_RETRY_MS);
+    }
+}
+
 static enum sbx_code late(const struct docker_pump *p, struct sbx_err *err)
 {
     if (!p->deadline_ms || docker_now_ms() < p->deadline_ms)
         return SBX_OK;
-    docker_signal(p->d, p->container, p->exec_id, SIGKILL);
+    kill_it(p);
     return sbx_err_set(err, SBX_TIMEOUT, "%s did not end within %d s", p->x->argv[0],
                        p->x->timeout_s);
 }

@@ -155,7 +155,7 @@ void docker_body_release(struct docker_body *b) { sbx_buf_release(&b->text); }
 enum sbx_code docker_demux_next(struct docker_demux *d, const char *data, size_t len,
                                 size_t *ret_taken, struct docker_piece *ret)
 {
-    size_t n = sizeof(d->head) - d->have;
+    size_t n;
 
     *ret = (struct docker_piece){ 0, NULL, 0 };
     *ret_taken = 0;

@@ -76,10 +76,10 @@ static void a_container_lives_from_create_to_remove(void **state)
 static void errors_say_what_was_done_with_what_and_why(void **state)
 {
     struct world *w = *state;
-    SBX_AUTO_FREE char *id = make(w, "demo");
     char *again = NULL;
     struct sbx_container_spec spec = { .name = "demo", .image = "base:1", .argv = idle };
 
+    free(make(w, "demo"));
     assert_int_equal(sbx_runtime_create(w->rt, &spec, &again, &w->err), SBX_EXISTS);
     assert_string_equal(w->err.text, "create container demo: the name is taken");
     assert_int_equal(sbx_runtime_start(w->rt, "nobody", &w->err), SBX_NOT_FOUND);

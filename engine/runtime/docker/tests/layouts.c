@@ -27,10 +27,9 @@ void drain_parts(struct docker_parts *parts, struct sbx_buf *out)
     assert_int_equal(n, 0);
 }
 
-void make_layout(struct world *w, const char *dir, const char *name, const char *arch)
+static void put_index(struct world *w, const char *dir, const char *name, const char *arch,
+                      const char *layer, size_t len)
 {
-    SBX_AUTO(sbx_buf) layer = SBX_BUF_INIT(1 << 20);
-    SBX_AUTO(docker_parts) parts = DOCKER_PARTS_INIT(w->arena, -1);
     SBX_AUTO_FREE char *config = NULL;
     SBX_AUTO_FREE char *manifest = NULL;
     SBX_AUTO_FREE char *index = NULL;
@@ -38,10 +37,7 @@ void make_layout(struct world *w, const char *dir, const char *name, const char 
 
     snprintf(path, sizeof(path), "%s/blobs/sha256", dir);
     assert_int_equal(sbx_dir_make(path, 0755, &w->err), SBX_OK);
-    ASSERT_OK(docker_parts_add(
-        &parts, (struct docker_part){ .name = "hello", .memory = "hi\n", .size = 3 }, &w->err));
-    drain_parts(&parts, &layer);
-    put_blob(dir, layer.ptr, layer.len, diff);
+    put_blob(dir, layer, len, diff);
     assert_true(asprintf(&config,
                          "{\"architecture\":\"%s\",\"os\":\"linux\",\"config\":{\"Env\":[\"A=1\"],"
                          "\"WorkingDir\":\"/w\"},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":"
@@ -60,4 +56,39 @@ void make_layout(struct world *w, const char *dir, const char *name, const char 
                          digest, arch, name) > 0);
     snprintf(path, sizeof(path), "%s/index.json", dir);
     assert_int_equal(sbx_file_write(AT_FDCWD, path, index, strlen(index), 0644, &w->err), SBX_OK);
+}
+
+void make_layout(struct world *w, const char *dir, const char *name, const char *arch)
+{
+    SBX_AUTO(sbx_buf) layer = SBX_BUF_INIT(1 << 20);
+    SBX_AUTO(docker_parts) parts = DOCKER_PARTS_INIT(w->arena, -1);
+
+    ASSERT_OK(docker_parts_add(
+        &parts, (struct docker_part){ .name = "hello", .memory = "hi\n", .size = 3 }, &w->err));
+    drain_parts(&parts, &layer);
+    put_index(w, dir, name, arch, layer.ptr, layer.len);
+}
+
+/* busybox as every program it can be, users root and agent. */
+bool make_busybox_layout(struct world *w, const char *dir, const char *name, const char *arch)
+{
+    static const char script[] =
+        "set -e; cd '%s'; test -x /bin/busybox; ! ldd /bin/busybox >/dev/null 2>&1;"
+        "mkdir -p r/bin r/etc r/tmp r/root r/home/agent; cp /bin/busybox r/bin/;"
+        "for p in $(r/bin/busybox --list); do test $p = busybox || ln -s busybox r/bin/$p; done;"
+        "printf 'root:x:0:0::/root:/bin/sh\\nagent:x:1000:1000::/home/agent:/bin/sh\\n' "
+        ">r/etc/passwd; printf 'root:x:0:\\nagent:x:1000:\\n' >r/etc/group; chmod 1777 r/tmp;"
+        "tar -C r --owner 0 --group 0 --numeric-owner -cf layer.tar .; rm -rf r";
+    SBX_AUTO(sbx_buf) layer = SBX_BUF_INIT(64 << 20);
+    SBX_AUTO_FREE char *command = NULL;
+    char path[512];
+
+    assert_true(asprintf(&command, script, dir) > 0);
+    if (system(command) != 0)
+        return false;
+    snprintf(path, sizeof(path), "%s/layer.tar", dir);
+    ASSERT_OK(sbx_file_read(AT_FDCWD, path, &layer, &w->err));
+    assert_int_equal(unlink(path), 0);
+    put_index(w, dir, name, arch, layer.ptr, layer.len);
+    return true;
 }

@@ -7,6 +7,8 @@
 
 /** A layout of one image named `name` that holds one file, below the directory `dir`. */
 void make_layout(struct world *w, const char *dir, const char *name, const char *arch);
+/** The same of busybox, to run containers of; false: there is no static busybox here. */
+bool make_busybox_layout(struct world *w, const char *dir, const char *name, const char *arch);
 /** The whole tar stream of the parts. */
 void drain_parts(struct docker_parts *parts, struct sbx_buf *out);
 

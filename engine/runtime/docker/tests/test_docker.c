@@ -253,8 +253,9 @@ static void *type(void *arg)
 static void keys_of_a_terminal_reach_the_process(void **state)
 {
     struct world *w = *state;
-    struct sbx_exec x = bare(SH("stty raw -echo; printf ready; head -c 5 | od -An -tx1; stty sane;"
-                                "trap 'echo interrupted; exit 4' INT; printf go; sleep 100"));
+    struct sbx_exec x = bare(
+        SH("stty raw -echo; printf ready; head -c 5 | od -An -tx1; stty sane;"
+           "trap 'echo interrupted; exit 4' INT; printf go; while :; do :; done"));
     SBX_AUTO(sbx_buf) seen = SBX_BUF_INIT(4096);
     int status = -1, in[2], out[2];
     struct typist t;
