@@ -22,8 +22,7 @@ struct sbx_strs sbx_copy_strs(struct sbx_composer *c, const struct sbx_strs *fro
 struct sbx_pairs sbx_copy_pairs(struct sbx_composer *c, const struct sbx_pairs *from);
 struct sbx_credential sbx_copy_credential(struct sbx_composer *c, const struct sbx_credential *from);
 struct sbx_volume sbx_copy_volume(struct sbx_composer *c, const struct sbx_volume *from);
-struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_static_file *from,
-                                     bool borrow);
+struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_static_file *from);
 void *sbx_copy_array(struct sbx_composer *c, size_t n, size_t size); /* NULL with no_memory, or n 0 */
 
 /* An element of a list that is united by a key, in the order of the kits. */

@@ -150,15 +150,14 @@ struct sbx_volume sbx_copy_volume(struct sbx_composer *c, const struct sbx_volum
 }
 
 /* Bytes of a built-in kit are the program's and stay; others are the kit's. */
-struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_static_file *from,
-                                     bool borrow)
+struct sbx_static_file sbx_copy_file(struct sbx_composer *c, const struct sbx_static_file *from)
 {
     struct sbx_static_file to = *from;
 
     to.at = sbx_copy_origin(c, from->at);
     to.path = sbx_copy_text(c, from->path);
     to.source = sbx_copy_text(c, from->source);
-    if (!from->data || borrow)
+    if (!from->data || from->borrowed)
         return to;
     to.data = sbx_arena_memdup(c->out->arena, from->data, from->size);
     if (!to.data)

@@ -88,8 +88,7 @@ void sbx_compose_files(struct sbx_composer *c)
         bool covered = i + 1 < n && !compare_places(layers[i].file, layers[i + 1].file);
 
         if (!covered)
-            out->files.v[out->files.len++] =
-                sbx_copy_file(c, layers[i].file, c->kits[layers[i].kit]->embedded);
+            out->files.v[out->files.len++] = sbx_copy_file(c, layers[i].file);
     }
     for (size_t i = 0; i < out->files.len && !c->no_memory; i++)
         check_directories(c, &out->files.v[i]);

@@ -19,6 +19,7 @@ struct sbx_places {
 struct sbx_decoder {
     struct sbx_arena *arena;
     struct sbx_diags *diags;
+    bool for_use; /* extends and mixins will be applied */
     const char *kit; /* for origins; "" until the name is known */
     struct sbx_places *places;
     char path[SBX_PATH_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "args.h"
 #include "decode.h"
 #include "sbx/file.h"
 
@@ -35,8 +36,8 @@ static enum sbx_code no_memory(struct sbx_err *err)
 }
 
 /* "spec.yaml: 3 errors", or the one error itself. */
-static enum sbx_code sum_up(const char *file, const struct sbx_diags *diags, size_t before,
-                            enum sbx_code rc, struct sbx_err *err)
+enum sbx_code sbx_kit_sum_up(const char *file, const struct sbx_diags *diags, size_t before,
+                             enum sbx_code rc, struct sbx_err *err)
 {
     const struct sbx_diag *first = NULL;
 
@@ -142,11 +143,13 @@ static enum sbx_code check_version(const char *file, const struct sbx_yaml_node 
     return SBX_OK;
 }
 
-static enum sbx_code decode_tree(const struct sbx_yaml_node *root, struct sbx_artifact *a,
+static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
+                                 const struct sbx_kit_options *options, struct sbx_artifact *a,
                                  struct sbx_diags *diags)
 {
     struct sbx_places *places = sbx_arena_alloc(a->arena, sizeof(*places));
-    struct sbx_decoder d = { .arena = a->arena, .diags = diags, .places = places };
+    struct sbx_decoder d = { .arena = a->arena, .diags = diags, .places = places,
+                             .for_use = options->for_use };
     const struct sbx_yaml_node *name = sbx_yaml_get(root, "name");
 
     if (!places)
@@ -161,22 +164,26 @@ static enum sbx_code decode_tree(const struct sbx_yaml_node *root, struct sbx_ar
 }
 
 static enum sbx_code decode_into(const char *file, const char *text, size_t len,
-                                 struct sbx_artifact *a, struct sbx_diags *diags)
+                                 const struct sbx_kit_options *options, struct sbx_artifact *a,
+                                 struct sbx_diags *diags)
 {
     const struct sbx_yaml_node *root = NULL;
     size_t from = diags->len;
     enum sbx_code rc = sbx_yaml_parse(a->arena, file, text, len, diags, &root);
 
+    if (!rc && root && options->args)
+        rc = sbx_args_substitute(a, root, options->args, diags);
     if (!rc)
         rc = check_version(file, root, diags);
     if (!rc)
-        rc = decode_tree(root, a, diags);
+        rc = decode_tree(root, options, a, diags);
     if (!rc && !root->broken)
         rc = validate(a, diags, from);
     return rc;
 }
 
-enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, struct sbx_diags *diags,
+enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
+                             const struct sbx_kit_options *options, struct sbx_diags *diags,
                              struct sbx_artifact **ret, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) a = new_artifact();
@@ -190,14 +197,14 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, str
     file = sbx_arena_strdup(a->arena, file);
     if (!file)
         return no_memory(err);
-    rc = decode_into(file, text, len, a, diags);
+    rc = decode_into(file, text, len, options, a, diags);
     if (rc == SBX_NO_MEMORY)
         return no_memory(err);
     sbx_diags_sort(diags);
     if (!rc && diags->errors > before)
         rc = SBX_SCHEMA;
     if (rc)
-        return sum_up(file, diags, before, rc, err);
+        return sbx_kit_sum_up(file, diags, before, rc, err);
     *ret = SBX_TAKE(a);
     return SBX_OK;
 }
@@ -205,7 +212,7 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, str
 /* What a loader was asked for. */
 struct request {
     const char *path;
-    bool digest;
+    struct sbx_kit_options options;
     struct sbx_diags *diags;
     struct sbx_err *err;
 };
@@ -214,9 +221,9 @@ static enum sbx_code load_bytes(const struct request *q, const char *file, const
                                 size_t len, struct sbx_artifact **ret)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = sbx_kit_decode(file, text, len, q->diags, &a, q->err);
+    enum sbx_code rc = sbx_kit_decode(file, text, len, &q->options, q->diags, &a, q->err);
 
-    if (!rc && q->digest)
+    if (!rc && q->options.digest)
         rc = sbx_kit_set_digest(a, text, len, q->err);
     if (!rc)
         *ret = SBX_TAKE(a);
@@ -227,7 +234,7 @@ enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
                                  struct sbx_diags *diags, struct sbx_artifact **ret,
                                  struct sbx_err *err)
 {
-    return load_bytes(&(struct request){ file, true, diags, err }, file, text, len, ret);
+    return load_bytes(&(struct request){ file, { .digest = true }, diags, err }, file, text, len, ret);
 }
 
 static enum sbx_code load_stdin(const struct request *q, struct sbx_artifact **ret)
@@ -288,14 +295,18 @@ static enum sbx_code load_directory(int dir, const struct request *q, struct sbx
 
     rc = read_spec(dir, q, &text, &name);
     if (!rc)
-        rc = sbx_kit_decode(name, text.ptr, text.len, q->diags, &a, q->err);
+        rc = sbx_kit_decode(name, text.ptr, text.len, &q->options, q->diags, &a, q->err);
     if (rc)
         return rc;
     rc = sbx_kit_walk_files(dir, q->path, a, q->diags, q->err);
     if (rc == SBX_SCHEMA)
-        return sum_up(name, q->diags, before, rc, q->err);
-    if (!rc && q->digest)
+        return sbx_kit_sum_up(name, q->diags, before, rc, q->err);
+    if (!rc && q->options.digest)
         rc = sbx_kit_set_digest(a, text.ptr, text.len, q->err);
+    if (!rc)
+        rc = sbx_args_files(a, q->path, q->diags, q->err);
+    if (rc == SBX_SCHEMA)
+        return sbx_kit_sum_up(name, q->diags, before, rc, q->err);
     if (rc)
         return sbx_err_wrap(q->err, rc, "kit %s", q->path);
     *ret = SBX_TAKE(a);
@@ -324,11 +335,18 @@ static enum sbx_code load(const struct request *q, struct sbx_artifact **ret)
 enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diags, struct sbx_artifact **ret,
                            struct sbx_err *err)
 {
-    return load(&(struct request){ path, true, diags, err }, ret);
+    return load(&(struct request){ path, { .digest = true }, diags, err }, ret);
 }
 
 enum sbx_code sbx_kit_check(const char *path, struct sbx_diags *diags, struct sbx_artifact **ret,
                             struct sbx_err *err)
 {
-    return load(&(struct request){ path, false, diags, err }, ret);
+    return load(&(struct request){ path, { .digest = false }, diags, err }, ret);
+}
+
+enum sbx_code sbx_kit_load_with(const char *path, const struct sbx_kit_options *options,
+                                struct sbx_diags *diags, struct sbx_artifact **ret,
+                                struct sbx_err *err)
+{
+    return load(&(struct request){ path, *options, diags, err }, ret);
 }

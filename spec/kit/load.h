@@ -4,9 +4,13 @@
 
 #include "sbx/kit.h"
 
-/* One spec text: decode and validate. */
-enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len, struct sbx_diags *diags,
+/* One spec text: fill in arguments, decode and validate. */
+enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
+                             const struct sbx_kit_options *options, struct sbx_diags *diags,
                              struct sbx_artifact **ret, struct sbx_err *err);
+/* err for a kit whose errors are in diags, `before` of them from elsewhere; returns rc. */
+enum sbx_code sbx_kit_sum_up(const char *file, const struct sbx_diags *diags, size_t before,
+                             enum sbx_code rc, struct sbx_err *err);
 /* Open a path below a directory by O_PATH; -1 with errno, EXDEV if it leads out of it. */
 int sbx_kit_open_below(int kit_fd, const char *path);
 /*

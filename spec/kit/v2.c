@@ -64,7 +64,7 @@ static void add_warnings(struct sbx_decoder *d, const struct sbx_yaml_node *root
 {
     bool mixin = a->kind && !strcmp(a->kind, "mixin");
 
-    if (a->mixins.len)
+    if (a->mixins.len && (mixin || !d->for_use))
         warn(d, a, pos_of(root, "mixins"), "mixins",
              mixin ? "mixins is accepted in the schema, but only a sandbox kit's are ever applied"
                    : "mixins is accepted in the schema, and applied when a sandbox is made");

@@ -62,7 +62,7 @@ static const char *decode_base64(struct sbx_arena *arena, const char *text)
 
 const char *sbx_yaml_string(struct sbx_arena *arena, const struct sbx_yaml_node *n)
 {
-    if (n->kind != SBX_YAML_SCALAR || strlen(n->text) != n->len)
+    if (n->kind != SBX_YAML_SCALAR || n->misfit || strlen(n->text) != n->len)
         return NULL;
     if (n->type == SBX_YAML_NULL)
         return "";

@@ -291,6 +291,22 @@ bool sbx_yaml_resolve(struct sbx_yaml_node *n)
     }
 }
 
+void sbx_yaml_replace(const struct sbx_yaml_node *n, const char *text, size_t len)
+{
+    struct sbx_yaml_node *w = (struct sbx_yaml_node *)(uintptr_t)n; /* made writable, in an arena */
+    bool quoted = n->style == SBX_YAML_SINGLE || n->style == SBX_YAML_DOUBLE;
+
+    w->text = text;
+    w->len = len;
+    if (n->tag || !quoted)
+        w->style = SBX_YAML_PLAIN;
+    w->tag = NULL;
+    w->misfit = false;
+    sbx_yaml_resolve(w); /* without a tag nothing can misfit */
+    if (w->type == SBX_YAML_MERGE)
+        w->type = SBX_YAML_STR;
+}
+
 bool sbx_yaml_int(const struct sbx_yaml_node *n, int64_t *ret, bool *ret_cut)
 {
     bool negative;

@@ -159,7 +159,10 @@ static enum sbx_code on_scalar(struct parse *p, const yaml_event_t *e)
     n->text = sbx_arena_memdup(p->b.arena, e->data.scalar.value, n->len);
     if (!n->text)
         return SBX_NO_MEMORY;
-    if (!sbx_yaml_resolve(n)) {
+    n->misfit = !sbx_yaml_resolve(n);
+    if (n->misfit && memmem(n->text, n->len, "${{", 3)) {
+        n->type = SBX_YAML_OTHER; /* an error when it is decoded as it is */
+    } else if (n->misfit) {
         sbx_diags_add(p->b.diags, SBX_ERROR, "yaml-tag", n->pos, "", "drop the tag",
                       "the tag %s does not fit the value \"%.40s\"", sbx_yaml_type_name(n),
                       n->text);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "sbx/arena.h"
+#include "sbx/args.h"
 #include "sbx/diag.h"
 
 #define SBX_SPEC_MAX 1048576     /* bytes of a spec file; the largest real one is 12 KiB */
@@ -106,6 +107,7 @@ struct sbx_static_file {
     unsigned mode;        /**< 0644 or 0755 (decision F2) */
     size_t size;          /**< bytes */
     const void *data;     /**< the content; NULL while `source` is set */
+    bool borrowed;        /**< `data` is the program's own, not the artifact's */
     const char *source;   /**< absolute path of the file to read it from; NULL: in `data` */
 };
 
@@ -156,6 +158,8 @@ struct sbx_launch {
 
 /** Where single fields were written, for diagnostics; private to spec/kit. */
 struct sbx_places;
+/** Which values took the place of references to arguments; private to spec/kit. */
+struct sbx_substitution;
 
 /** One kit of a composition. */
 struct sbx_kit_ref {
@@ -200,6 +204,7 @@ struct sbx_artifact {
     struct sbx_origin agent_context_at;
     struct sbx_strs warnings; /**< deprecations, in the reference's number and order (S12) */
     const struct sbx_places *places; /**< NULL: only the elements' own origins are known */
+    struct sbx_substitution *substitution; /**< NULL: loaded as written */
     bool embedded;
     /* SHA-256 of two lines, the digest of the spec's bytes and that of the files as an uncompressed
      * archive (S30, F2; spec/kit/archive.c). NULL after sbx_kit_check() and in a composed artifact. */
@@ -234,6 +239,24 @@ SBX_MUST_USE enum sbx_code sbx_kit_load(const char *path, struct sbx_diags *diag
 /** The same without `digest`, which alone costs more than all the rest: for validate and inspect. */
 SBX_MUST_USE enum sbx_code sbx_kit_check(const char *path, struct sbx_diags *diags,
                                          struct sbx_artifact **ret, struct sbx_err *err);
+
+/** How to load a kit; all zero is sbx_kit_check(). */
+struct sbx_kit_options {
+    /**
+     * Fill in arguments, in the spec and in files/: these values, else the declared defaults. NULL:
+     * the kit is taken as written, references are text.
+     */
+    struct sbx_arg_values *args;
+    bool digest; /**< of the bytes as they are, whatever the arguments */
+    bool for_use; /**< extends and mixins will be applied: no remark that they were not */
+};
+/**
+ * sbx_kit_load() with options. Besides what it says, `args` may fail a kit: references that are
+ * malformed or not declared, values that are missing or break their enum or pattern (SBX_SCHEMA).
+ */
+SBX_MUST_USE enum sbx_code sbx_kit_load_with(const char *path, const struct sbx_kit_options *options,
+                                             struct sbx_diags *diags, struct sbx_artifact **ret,
+                                             struct sbx_err *err);
 /** sbx_kit_load() from memory; `file` names it in positions. No files/. */
 SBX_MUST_USE enum sbx_code sbx_kit_load_bytes(const char *file, const char *text, size_t len,
                                               struct sbx_diags *diags, struct sbx_artifact **ret,
@@ -242,6 +265,12 @@ SBX_MUST_USE enum sbx_code sbx_kit_load_bytes(const char *file, const char *text
 SBX_MUST_USE enum sbx_code sbx_kit_load_embedded(const struct sbx_embedded_kit *kit,
                                                  struct sbx_diags *diags,
                                                  struct sbx_artifact **ret, struct sbx_err *err);
+/** The same with options; the digest is always taken. */
+SBX_MUST_USE enum sbx_code sbx_kit_load_embedded_with(const struct sbx_embedded_kit *kit,
+                                                      const struct sbx_kit_options *options,
+                                                      struct sbx_diags *diags,
+                                                      struct sbx_artifact **ret,
+                                                      struct sbx_err *err);
 
 /** The artifact as the public reference spells it (RB 0, corpus); NULL: no memory. */
 json_t *sbx_artifact_json(const struct sbx_artifact *a);

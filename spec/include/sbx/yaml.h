@@ -3,7 +3,7 @@
  * YAML text to a tree whose nodes know where they stand. One document, libyaml underneath, values
  * read the way the public reference reads them (its Go decoder), so that equal files mean the same.
  *
- * The tree is made in one arena and never changes. Aliases point to the anchored node itself, merge
+ * The tree is made in one arena and does not change, but for sbx_yaml_replace(). Aliases point to the anchored node itself, merge
  * keys (`<<`, plain only) are already applied. Scalars keep their text; the typed accessors below
  * decide what the text may stand for.
  * Source: YAML 1.1 as libyaml 0.2.5 reads it, decisions S16 and S17.
@@ -52,6 +52,8 @@ struct sbx_yaml_node {
     const struct sbx_yaml_node **items; /**< sequences */
     struct sbx_yaml_entry *entries;     /**< mappings, in the file's order, merged ones last */
     bool broken;        /**< a mapping with a key given twice: reported, not to be decoded */
+    bool misfit;        /**< its tag cannot be for this text, which holds "${{" and may be replaced */
+    bool marked;        /**< scratch of whoever walks the tree once */
     uint32_t height, weight; /* levels below; nodes below, aliases followed (bounds) */
 };
 
@@ -93,6 +95,13 @@ bool sbx_yaml_bool(const struct sbx_yaml_node *n, bool *ret, bool *ret_word);
  */
 SBX_MUST_USE enum sbx_code sbx_yaml_json(struct sbx_arena *arena, const struct sbx_yaml_node *n,
                                          json_t **ret, struct sbx_err *err);
+/**
+ * Give a scalar another text, before the tree is decoded. A quoted one stays a string; any other, and
+ * any with a tag, loses style and tag and stands for what the text would if it were written plain.
+ *
+ * @param text lives as long as the tree, NUL behind it
+ */
+void sbx_yaml_replace(const struct sbx_yaml_node *n, const char *text, size_t len);
 /** "!!str", "!!int", "!!map", "!custom" ... for messages. */
 const char *sbx_yaml_type_name(const struct sbx_yaml_node *n);
 /** What a user calls it: "a string", "a list", "a mapping", "a number" ... */
