@@ -1,6 +1,5 @@
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "store.h"
 
@@ -41,7 +40,7 @@ struct sbx_platform sbx_platform_ours(void)
     return (struct sbx_platform){ "linux", u.machine };
 }
 
-static enum sbx_code parse(const char *text, size_t len, json_t **ret, struct sbx_err *err)
+enum sbx_code sbx_text_json(const char *text, size_t len, json_t **ret, struct sbx_err *err)
 {
     json_error_t e;
 
@@ -54,8 +53,8 @@ static enum sbx_code parse(const char *text, size_t len, json_t **ret, struct sb
 }
 
 /* A string member: absent or null is `fallback`, another type is an error. */
-static enum sbx_code text_of(const json_t *object, const char *key, const char *fallback,
-                             struct sbx_arena *arena, const char **ret, struct sbx_err *err)
+enum sbx_code sbx_json_text(const json_t *object, const char *key, const char *fallback,
+                            struct sbx_arena *arena, const char **ret, struct sbx_err *err)
 {
     const json_t *v = json_object_get(object, key);
 
@@ -70,9 +69,9 @@ static enum sbx_code text_of(const json_t *object, const char *key, const char *
 }
 
 /* A list of strings, NULL-terminated. Absent or null is empty. */
-static enum sbx_code list_of(const json_t *object, const char *key, size_t max,
-                             struct sbx_arena *arena, const char ***ret, size_t *ret_n,
-                             struct sbx_err *err)
+enum sbx_code sbx_json_list(const json_t *object, const char *key, size_t max,
+                            struct sbx_arena *arena, const char ***ret, size_t *ret_n,
+                            struct sbx_err *err)
 {
     const json_t *v = json_object_get(object, key), *item;
     size_t n = json_is_array(v) ? json_array_size(v) : 0, i;
@@ -107,9 +106,9 @@ static enum sbx_code descriptor(const json_t *v, const char *what, struct sbx_ar
 
     if (!json_is_object(v))
         return sbx_err_set(err, SBX_SCHEMA, "%s is not an object", what);
-    rc = text_of(v, "mediaType", "", arena, &ret->media_type, err);
+    rc = sbx_json_text(v, "mediaType", "", arena, &ret->media_type, err);
     if (!rc)
-        rc = text_of(v, "digest", "", arena, &digest, err);
+        rc = sbx_json_text(v, "digest", "", arena, &digest, err);
     if (rc)
         return sbx_err_wrap(err, rc, "%s", what);
     if (!sbx_digest_valid(digest))
@@ -125,8 +124,8 @@ static enum sbx_code descriptor(const json_t *v, const char *what, struct sbx_ar
 static enum sbx_code docker_names(const json_t *image, struct sbx_arena *arena,
                                   struct sbx_manifest *m, struct sbx_err *err)
 {
-    enum sbx_code rc = list_of(image, "RepoTags", SBX_STORE_MANIFESTS_MAX, arena, &m->names,
-                               &m->n_names, err);
+    enum sbx_code rc = sbx_json_list(image, "RepoTags", SBX_STORE_MANIFESTS_MAX, arena, &m->names,
+                                     &m->n_names, err);
 
     for (size_t i = 0; !rc && i < m->n_names; i++) {
         const char *full = sbx_store_full_name(arena, m->names[i]);
@@ -146,11 +145,12 @@ static enum sbx_code docker_image(const json_t *image, struct sbx_arena *arena,
 
     if (!json_is_object(image))
         return sbx_err_set(err, SBX_SCHEMA, "not an object");
-    rc = text_of(image, "Config", "", arena, &m->config, err);
+    rc = sbx_json_text(image, "Config", "", arena, &m->config, err);
     if (!rc && !*m->config)
         return sbx_err_set(err, SBX_SCHEMA, "Config is missing");
     if (!rc)
-        rc = list_of(image, "Layers", SBX_STORE_LAYERS_MAX, arena, &m->layers, &m->n_layers, err);
+        rc = sbx_json_list(image, "Layers", SBX_STORE_LAYERS_MAX, arena, &m->layers, &m->n_layers,
+                           err);
     return rc ? rc : docker_names(image, arena, m, err);
 }
 
@@ -159,7 +159,7 @@ enum sbx_code sbx_manifest_docker(const char *text, size_t len, struct sbx_arena
 {
     SBX_AUTO_JSON json_t *root = NULL;
     struct sbx_manifest *list;
-    enum sbx_code rc = parse(text, len, &root, err);
+    enum sbx_code rc = sbx_text_json(text, len, &root, err);
     size_t n = json_array_size(root);
 
     if (rc)
@@ -215,7 +215,7 @@ enum sbx_code sbx_manifest_oci(const char *text, size_t len, struct sbx_arena *a
 {
     SBX_AUTO_JSON json_t *root = NULL;
     struct sbx_descriptor config;
-    enum sbx_code rc = parse(text, len, &root, err);
+    enum sbx_code rc = sbx_text_json(text, len, &root, err);
 
     *ret = (struct sbx_manifest){ 0 };
     if (rc)
@@ -260,7 +260,7 @@ enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_
                                  struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *root = NULL;
-    enum sbx_code rc = parse(text, len, &root, err);
+    enum sbx_code rc = sbx_text_json(text, len, &root, err);
     const json_t *list = json_object_get(root, "manifests"), *entry;
     size_t i, n = json_array_size(list);
 
@@ -289,7 +289,7 @@ enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_
 enum sbx_code sbx_layout_check(const char *text, size_t len, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *root = NULL;
-    enum sbx_code rc = parse(text, len, &root, err);
+    enum sbx_code rc = sbx_text_json(text, len, &root, err);
     const char *version = json_string_value(json_object_get(root, "imageLayoutVersion"));
 
     if (rc)
@@ -298,104 +298,4 @@ enum sbx_code sbx_layout_check(const char *text, size_t len, struct sbx_err *err
         return sbx_err_set(err, SBX_UNSUPPORTED, "image layout version %.20s, not 1.0.0",
                            version ? version : "missing");
     return SBX_OK;
-}
-
-/* "2026-01-02T03:04:05.678Z"; what is not a time counts as the epoch. */
-static int64_t time_of(const char *text)
-{
-    struct tm tm = { 0 };
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
-    return end ? (int64_t)timegm(&tm) : 0;
-}
-
-static enum sbx_code labels_of(const json_t *config, struct sbx_arena *arena,
-                               const char *const **ret, struct sbx_err *err)
-{
-    const json_t *labels = json_object_get(config, "Labels"), *v;
-    const char **list, *key;
-    size_t n = 0;
-
-    if (labels && !json_is_null(labels) && !json_is_object(labels))
-        return sbx_err_set(err, SBX_SCHEMA, "Labels is not an object");
-    list = sbx_arena_array(arena, json_object_size(labels) + 1, sizeof(*list));
-    if (!list)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    json_object_foreach((json_t *)labels, key, v) {
-        if (!json_is_string(v))
-            return sbx_err_set(err, SBX_SCHEMA, "a label is not a string");
-        list[n] = sbx_arena_printf(arena, "%s=%s", key, json_string_value(v));
-        if (!list[n++])
-            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    }
-    *ret = list;
-    return SBX_OK;
-}
-
-#define ITEMS_MAX 10000 /* of env, entrypoint, cmd: beyond what exec() takes anyway */
-
-static enum sbx_code inner_config(const json_t *c, struct sbx_arena *arena, struct sbx_config *ret,
-                                  struct sbx_err *err)
-{
-    const char **env = NULL, **entrypoint = NULL, **cmd = NULL;
-    enum sbx_code rc;
-
-    if (c && !json_is_null(c) && !json_is_object(c))
-        return sbx_err_set(err, SBX_SCHEMA, "config is not an object");
-    rc = list_of(c, "Env", ITEMS_MAX, arena, &env, NULL, err);
-    if (!rc)
-        rc = list_of(c, "Entrypoint", ITEMS_MAX, arena, &entrypoint, NULL, err);
-    if (!rc)
-        rc = list_of(c, "Cmd", ITEMS_MAX, arena, &cmd, NULL, err);
-    if (!rc)
-        rc = text_of(c, "WorkingDir", "", arena, &ret->workdir, err);
-    if (!rc)
-        rc = text_of(c, "User", "", arena, &ret->user, err);
-    if (!rc)
-        rc = labels_of(c, arena, &ret->labels, err);
-    ret->env = env;
-    ret->entrypoint = entrypoint;
-    ret->cmd = cmd;
-    return rc;
-}
-
-static enum sbx_code diff_ids(const json_t *root, struct sbx_arena *arena, struct sbx_config *ret,
-                              struct sbx_err *err)
-{
-    const json_t *fs = json_object_get(root, "rootfs");
-    enum sbx_code rc;
-
-    if (!json_is_object(fs))
-        return sbx_err_set(err, SBX_SCHEMA, "rootfs is missing");
-    rc = list_of(fs, "diff_ids", SBX_STORE_LAYERS_MAX, arena, &ret->diff_ids, &ret->n_layers, err);
-    for (size_t i = 0; !rc && i < ret->n_layers; i++)
-        if (!sbx_digest_valid(ret->diff_ids[i]))
-            return sbx_err_set(err, SBX_SCHEMA, "diff_ids[%zu] is not sha256:<64 hex digits>", i);
-    return rc;
-}
-
-enum sbx_code sbx_config_parse(const char *text, size_t len, struct sbx_arena *arena,
-                               struct sbx_config *ret, struct sbx_err *err)
-{
-    SBX_AUTO_JSON json_t *root = NULL;
-    const char *created;
-    enum sbx_code rc = parse(text, len, &root, err);
-
-    *ret = (struct sbx_config){ 0 };
-    if (rc)
-        return rc;
-    if (!json_is_object(root))
-        return sbx_err_set(err, SBX_SCHEMA, "not an object");
-    rc = text_of(root, "os", "linux", arena, &ret->os, err);
-    if (!rc)
-        rc = text_of(root, "architecture", "", arena, &ret->architecture, err);
-    if (!rc)
-        rc = text_of(root, "created", "", arena, &created, err);
-    if (!rc)
-        rc = diff_ids(root, arena, ret, err);
-    if (!rc)
-        rc = inner_config(json_object_get(root, "config"), arena, ret, err);
-    if (!rc)
-        ret->created = time_of(created);
-    return rc;
 }

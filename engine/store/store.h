@@ -69,6 +69,13 @@ enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_
 enum sbx_code sbx_config_parse(const char *text, size_t len, struct sbx_arena *arena,
                                struct sbx_config *ret, struct sbx_err *err);
 enum sbx_code sbx_layout_check(const char *text, size_t len, struct sbx_err *err);
+/* Parts of it, for config.c too. */
+enum sbx_code sbx_text_json(const char *text, size_t len, json_t **ret, struct sbx_err *err);
+enum sbx_code sbx_json_text(const json_t *object, const char *key, const char *fallback,
+                            struct sbx_arena *arena, const char **ret, struct sbx_err *err);
+enum sbx_code sbx_json_list(const json_t *object, const char *key, size_t max,
+                            struct sbx_arena *arena, const char ***ret, size_t *ret_n,
+                            struct sbx_err *err);
 bool sbx_media_is_index(const char *media_type);
 bool sbx_media_is_manifest(const char *media_type);
 struct sbx_platform sbx_platform_ours(void);
@@ -155,6 +162,12 @@ enum sbx_code sbx_record_read(struct sbx_store *s, const char *hex, struct sbx_a
                               struct sbx_record *ret, struct sbx_err *err);
 enum sbx_code sbx_names_read(struct sbx_store *s, json_t **ret, struct sbx_err *err);
 enum sbx_code sbx_names_write(struct sbx_store *s, json_t *names, struct sbx_err *err);
+typedef enum sbx_code (*each_fn)(struct sbx_store *s, const char *name, void *ctx,
+                                 struct sbx_err *err);
+/* Call for every name in a directory; the first failure ends it. */
+enum sbx_code sbx_store_each(struct sbx_store *s, int dir, each_fn each, void *ctx,
+                             struct sbx_err *err);
+bool sbx_is_record(const char *name); /* 64 digits and ".json" */
 /* Remove layers that no record names. Needs import.lock. */
 enum sbx_code sbx_store_sweep(struct sbx_store *s, struct sbx_err *err);
 /* Write record and names of one image, tables locked. */

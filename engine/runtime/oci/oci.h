@@ -107,6 +107,11 @@ json_t *oci_spec_json(const struct sbx_container_spec *spec, const char *id, con
 /* ---- bundle.c: config.json ---- */
 enum sbx_code oci_bundle(struct oci *o, const struct box *b, const char *netns, json_t **ret,
                          struct sbx_err *err);
+
+/* ---- mounts.c: `mounts` of the bundle ---- */
+enum sbx_code oci_mounts(struct oci *o, const struct box *b, json_t **ret, struct sbx_err *err);
+
+/* ---- caps.c ---- */
 json_t *oci_caps(const json_t *spec, bool privileged);       /* array "CAP_X" */
 uint64_t oci_files_max(void);                                /* RLIMIT_NOFILE of what runs inside */
 uint64_t oci_caps_bits(const json_t *spec, bool privileged); /* of those that we have ourselves */
