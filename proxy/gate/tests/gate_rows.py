@@ -167,6 +167,7 @@ class Addresses(Case):
     rules = [rule("**"), rule("**.example.com")]
     hosts = {"mixed.example.com": ["127.0.0.1", PRIVATE, ORIGIN], "bad.example.com": [PRIVATE],
              "one.example.com": [ORIGIN], "two.example.com": [ORIGIN],
+             "turn.example.com": [ORIGIN2, ORIGIN],
              "meta.example.com": ["169.254.169.254"], "map.example.com": ["::ffff:10.0.0.1"]}
 
     def test_B2_of_a_mixed_set_only_the_good_are_used(self):
@@ -219,6 +220,33 @@ class Addresses(Case):
         reply = self.gate.ask(connect(b"silent.example.com:443"))
         self.assertEqual(status(reply), 504)
         self.assertEqual(self.gate.records(1)[0]["reason"], "resolve-timeout")
+
+    def test_the_addresses_of_a_name_are_tried_in_turn(self):
+        http, _ = self.origin()  # the first address refuses
+        reply = self.gate.ask(get(b"http://turn.example.com/", b"Connection: close\r\n"))
+        self.assertEqual(status(reply), 200)
+        self.assertEqual(self.gate.records(1)[0]["address"], ORIGIN)
+
+    def test_an_address_that_does_not_answer_gives_way_to_the_next(self):
+        self.origin()
+        with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
+            deaf.bind((ORIGIN2, 80))
+            deaf.listen(0)
+            for s in (first, second):  # a full queue drops the next connection's first packet
+                s.setblocking(False)
+                s.connect_ex((ORIGIN2, 80))
+            reply = self.gate.ask(get(b"http://turn.example.com/", b"Connection: close\r\n"))
+        self.assertEqual(status(reply), 200)
+        self.assertEqual(self.gate.records(1)[0]["address"], ORIGIN)
+
+    def test_a_client_that_leaves_while_its_name_resolves_is_logged(self):
+        resolver.answers["silent.example.com"] = None
+        with self.gate.connect() as s:
+            s.sendall(connect(b"silent.example.com:443"))
+            while not resolver.names:
+                time.sleep(0.01)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.assertEqual(self.gate.records(1)[0]["reason"], "client-closed")
 
     def test_names_resolve_on_the_host(self):
         resolver.answers["dns.example.com"] = [PRIVATE, ORIGIN]
@@ -748,6 +776,22 @@ class Rights(Case):
             other.sendall(b"still")
             self.assertEqual(other.recv(5), b"still")
         self.assertEqual(self.gate.records(3)[2]["reason"], "policy-changed")
+
+    def test_G4_a_reply_that_streams_is_cut_when_its_right_ends(self):
+        def behave(conn, server):
+            server.head(conn)
+            conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin")
+            server.read(conn)
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(get(b"http://api.example.com/"))
+            lab.read_head(s)
+            self.assertEqual(s.recv(5), b"begin")
+            self.gate.write([], generation=2)
+            self.assertEqual(self.gate.control(op="reload")["generation"], 2)
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
+        self.assertEqual([r["reason"] for r in self.gate.records(2)], ["rule", "policy-changed"])
 
     def test_G4_a_new_file_counts_for_the_very_next_request(self):
         self.origin()
