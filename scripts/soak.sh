@@ -8,23 +8,25 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+fuzz_one() { # TARGET SECONDS
+    local name corpus
+    name=$(basename "$1")
+    corpus=build/fuzz-corpus/$name
+    mkdir -p "$corpus"
+    if ! "$1" -max_total_time="$2" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$corpus-crash-" \
+        "$corpus" "$(cat "build/fuzz/fuzz-corpora/$name")" >"$corpus.log" 2>&1; then
+        echo "$name: FOUND SOMETHING, see $corpus.log"
+        tail -n 20 "$corpus.log"
+        return 1
+    fi
+    echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$corpus.log") runs, no finding"
+}
+export -f fuzz_one
+
 fuzz() {
-    local seconds=${1:-600} failed=0
     cmake --preset fuzz >/dev/null
     cmake --build --preset fuzz
-    for target in build/fuzz/bin/fuzz_*; do
-        local name corpus seeds
-        name=$(basename "$target")
-        corpus=build/fuzz-corpus/$name
-        mkdir -p "$corpus"
-        seeds=$(find spec proxy engine -type d -path "*/fuzz/corpus/${name#fuzz_}" | head -n 1)
-        echo "== $name for $seconds s"
-        "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-            -artifact_prefix="$corpus-crash-" "$corpus" ${seeds:+"$seeds"} >"$corpus.log" 2>&1 ||
-            { failed=1; tail -n 30 "$corpus.log"; }
-        grep -h 'stat::number_of_executed_units\|stat::new_units' "$corpus.log" || true
-    done
-    return $failed
+    printf '%s\n' build/fuzz/bin/fuzz_* | xargs -P "${SBX_FUZZ_JOBS:-$(nproc)}" -I{} bash -c 'fuzz_one {} "$0"' "${1:-600}"
 }
 
 valgrind_units() {

@@ -127,6 +127,7 @@ function(sbx_add_fuzz name)
   add_executable(${name} ${A_SOURCES})
   target_link_libraries(${name} PRIVATE ${A_LIBS} sbx_flags)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  file(WRITE ${CMAKE_BINARY_DIR}/fuzz-corpora/${name} ${CMAKE_CURRENT_SOURCE_DIR}/${A_CORPUS}) # for scripts/soak.sh
   if(SBX_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
