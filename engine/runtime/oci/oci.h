@@ -164,9 +164,9 @@ int oci_root_prepare(struct oci *o, const struct box *b, int complain);
 /* ---- streams.c: what lies between the caller's descriptors and the process ---- */
 struct streams {
     const struct sbx_exec *exec;
-    int child[3];    /* for the process: pipes, or the caller's own descriptor, or -1: /dev/null */
-    int to, from[2]; /* our ends: its stdin, its stdout and stderr; -1: not relayed */
-    int master;      /* terminal, -1: none */
+    int child[3];        /* for the process: our pipes, or -1: /dev/null */
+    int to, from[2];     /* our ends: its stdin, its stdout and stderr; -1: not relayed */
+    int master;          /* terminal, -1: none */
     char pending[65536]; /* on its way to stdin */
     size_t pending_at, pending_len;
     bool in_ended;

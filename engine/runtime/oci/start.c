@@ -113,7 +113,11 @@ static int prepare(void *ctx)
         return -1;
     }
     if (mount("overlay", "rootfs", "overlay", MS_NODEV, options)) {
-        dprintf(s->complain, "mount the root file system (overlay): %s", strerror(errno));
+        dprintf(s->complain, "mount the root file system (overlay): %s%s", strerror(errno),
+                errno == EINVAL
+                    ? "; the state directory must be on a file system that overlayfs can "
+                      "write to (ext4, xfs, btrfs, tmpfs)"
+                    : "");
         return -1;
     }
     return oci_root_prepare(s->o, s->b, s->complain);

@@ -1,17 +1,14 @@
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <termios.h>
 #include <time.h>
 
 #include "oci.h"
-#include "sbx/file.h"
 
 #define DRAIN_MAX (16 << 20) /* bytes read after the process ended: what pipes can hold, not more */
 #define KILL_DEPTH 64        /* generations of children that are killed with a process */
@@ -19,16 +16,10 @@
 enum { P_PROCESS, P_IN, P_TO, P_OUT, P_ERR, P_RESIZE, P_SIGNAL, P_COUNT };
 
 /*
- * A pipe is handed over as it is: it carries nothing but bytes. Anything else (a terminal, a file)
- * would be reachable from inside by /proc/self/fd, so bytes are carried by us.
+ * Bytes are carried by us. The caller's own descriptors never go inside: a terminal or a file could
+ * be reached there by /proc/self/fd, a pipe set to O_NONBLOCK for everyone who shares it, and a
+ * process left in the background would hold it open after the command has ended.
  */
-static bool is_pipe(int fd)
-{
-    struct statfs fs;
-
-    return fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC; /* none that has a name */
-}
-
 static int make_pipe(int *ours, int *theirs, bool we_write)
 {
     int fds[2];
@@ -40,16 +31,6 @@ static int make_pipe(int *ours, int *theirs, bool we_write)
     return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-static int plug(int fd, int *ours, int *theirs, bool we_write)
-{
-    if (fd < 0)
-        return 0;
-    if (!is_pipe(fd))
-        return make_pipe(ours, theirs, we_write);
-    *theirs = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    return *theirs < 0 ? -1 : 0;
-}
-
 enum sbx_code streams_open(struct streams *s, const struct sbx_exec *exec, struct sbx_err *err)
 {
     s->exec = exec;
@@ -57,9 +38,9 @@ enum sbx_code streams_open(struct streams *s, const struct sbx_exec *exec, struc
     s->child[0] = s->child[1] = s->child[2] = -1;
     if (exec->tty)
         return SBX_OK;
-    if (plug(exec->in, &s->to, &s->child[0], true) ||
-        plug(exec->out, &s->from[0], &s->child[1], false) ||
-        plug(exec->err_fd, &s->from[1], &s->child[2], false))
+    if ((exec->in >= 0 && make_pipe(&s->to, &s->child[0], true)) ||
+        (exec->out >= 0 && make_pipe(&s->from[0], &s->child[1], false)) ||
+        (exec->err_fd >= 0 && make_pipe(&s->from[1], &s->child[2], false)))
         return sbx_err_errno(err, "pipe");
     return SBX_OK;
 }
@@ -145,6 +126,25 @@ static void pull_in(struct streams *s)
     push(s);
 }
 
+/* The caller's end may have been made non-blocking by someone who shares it. */
+static int put_out(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, data, len);
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+        if (n < 0 && errno == EAGAIN)
+            poll(&p, 1, -1);
+        else if (n < 0 && errno != EINTR)
+            return -1;
+        if (n > 0) {
+            data += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
 /* false: nothing there now */
 static bool pull_out(struct streams *s, int which)
 {
@@ -154,7 +154,7 @@ static bool pull_out(struct streams *s, int which)
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return false;
-    if (n <= 0 || (to >= 0 && sbx_write_all(to, data, (size_t)n))) {
+    if (n <= 0 || (to >= 0 && put_out(to, data, (size_t)n))) {
         shut(&s->from[which]); /* ended, or our reader is gone: the process gets EPIPE */
         return false;
     }

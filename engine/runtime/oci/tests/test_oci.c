@@ -160,6 +160,56 @@ static void streams_are_carried_whole(void **state)
     free(data);
 }
 
+/* What a step leaves running must not hold its caller. */
+static void a_process_in_the_background_holds_nobody(void **state)
+{
+    struct world *w = *state;
+    const char *id = running(w, (struct sbx_container_spec){ .name = "t-background" });
+    const char *argv[] = { "sh", "-c", "sleep 100000 & echo done", NULL };
+    struct sbx_exec x = EXEC_INIT;
+    char text[32] = "";
+    int fds[2], status = -1;
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    x.argv = argv;
+    x.out = x.err_fd = fds[1];
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_OK);
+    assert_int_equal(status, 0);
+    close(fds[1]);
+    assert_int_equal(read(fds[0], text, sizeof(text)), 5);
+    assert_string_equal(text, "done\n");
+    assert_int_equal(read(fds[0], text, sizeof(text)), 0); /* the end: nobody inside has it */
+    close(fds[0]);
+}
+
+static void a_working_directory_that_is_missing_is_named(void **state)
+{
+    struct world *w = *state;
+    const char *id = running(w, (struct sbx_container_spec){ .name = "t-cwd" });
+    const char *argv[] = { "true", NULL };
+    struct sbx_exec x = EXEC_INIT;
+    int status = -1;
+
+    x.argv = argv;
+    x.workdir = "/no/such/place";
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_NOT_FOUND);
+    assert_non_null(strstr(w->err.text, "/no/such/place"));
+}
+
+static void a_read_only_root_takes_no_writes_but_has_its_names(void **state)
+{
+    struct world *w = *state;
+    struct sbx_mount m = { .kind = SBX_MOUNT_TMPFS, .target = "/tmp" };
+    const char *id = running(
+        w, (struct sbx_container_spec){
+               .name = "t-ro", .read_only_root = true, .mounts = &m, .n_mounts = 1 });
+
+    assert_string_equal(sh(w, id,
+                           "touch /x 2>/dev/null || echo refused; touch /tmp/x; "
+                           "cat /etc/hostname; grep -c t-ro /etc/hosts"),
+                        "refused\nt-ro\n1\n");
+}
+
 static void a_process_does_not_see_our_descriptors(void **state)
 {
     struct world *w = *state;
@@ -727,6 +777,9 @@ int main(void)
         cmocka_unit_test(the_first_process_gets_term_and_time_to_end),
         cmocka_unit_test(exit_statuses_are_a_shells),
         cmocka_unit_test(streams_are_carried_whole),
+        cmocka_unit_test(a_process_in_the_background_holds_nobody),
+        cmocka_unit_test(a_working_directory_that_is_missing_is_named),
+        cmocka_unit_test(a_read_only_root_takes_no_writes_but_has_its_names),
         cmocka_unit_test(a_process_does_not_see_our_descriptors),
         cmocka_unit_test(the_program_that_enters_cannot_be_changed_from_inside),
         cmocka_unit_test(users_groups_and_home_are_the_images),
