@@ -1,9 +1,12 @@
 #include "docker.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../names.h"
+#include "sbx/file.h"
 #include "sbx/json.h"
 #include "sbx/seccomp.h"
 
@@ -43,17 +46,21 @@ static json_t *mount_json(const struct docker *d, const struct sbx_mount *m)
                   : NULL;
 }
 
-/* The Tmpfs map, not Mounts: only it takes an owner and noexec. */
-static json_t *tmpfs_options(const struct sbx_mount *m)
+/* The Tmpfs map, not Mounts: only it takes an owner and noexec. Podman takes no owner: everyone may
+ * write there, who inside is root by sudo anyway. */
+static json_t *tmpfs_options(const struct docker *d, const struct sbx_mount *m)
 {
+    unsigned mode = m->mode ? m->mode : 01777;
     char size[48] = "", owner[64] = "";
 
     if (m->size)
         snprintf(size, sizeof(size), ",size=%lld", (long long)m->size);
-    if (m->uid)
+    if (m->uid && !d->podman)
         snprintf(owner, sizeof(owner), ",uid=%d,gid=%d", m->uid, m->uid);
+    else if (m->uid)
+        mode = 01777;
     return json_sprintf("%s,nosuid,nodev,%s,mode=%o%s%s", m->read_only ? "ro" : "rw",
-                        m->noexec ? "noexec" : "exec", m->mode ? m->mode : 01777, size, owner);
+                        m->noexec ? "noexec" : "exec", mode, size, owner);
 }
 
 static int add_mounts(const struct docker *d, const struct sbx_container_spec *s, json_t *host)
@@ -65,7 +72,7 @@ static int add_mounts(const struct docker *d, const struct sbx_container_spec *s
         const struct sbx_mount *m = &s->mounts[i];
 
         if (m->kind == SBX_MOUNT_TMPFS)
-            bad |= json_object_set_new(tmpfs, m->target, tmpfs_options(m));
+            bad |= json_object_set_new(tmpfs, m->target, tmpfs_options(d, m));
         else
             bad |= json_array_append_new(mounts, mount_json(d, m));
     }
@@ -198,26 +205,38 @@ static enum sbx_code profile(const struct docker *d, bool userns_allowed, char *
     return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
-enum sbx_code docker_create(struct sbx_runtime *rt, const struct sbx_container_spec *spec,
-                            char **ret_id, struct sbx_err *err)
+/* Podman takes the path of a profile where the Engine takes its text: a file for this call. */
+static enum sbx_code as_file(char **text, char file[], struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = mkostemp(file, O_CLOEXEC);
+    char *path = NULL;
+
+    if (fd < 0)
+        return sbx_err_errno(err, "make %s", file);
+    if (fchmod(fd, 0644) || sbx_write_all(fd, *text, strlen(*text)) || !(path = strdup(file))) {
+        sbx_err_errno(err, "write %s", file);
+        unlink(file);
+        return SBX_IO;
+    }
+    free(*text);
+    *text = path;
+    return SBX_OK;
+}
+
+static enum sbx_code post(struct docker *d, const struct sbx_container_spec *spec,
+                          const char *seccomp, char **ret_id, struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
-    SBX_AUTO_FREE char *seccomp = NULL;
-    SBX_AUTO_JSON json_t *body = NULL;
-    struct docker *d = (struct docker *)rt;
+    SBX_AUTO_JSON json_t *body = docker_create_body(d, spec, seccomp);
     const char *name = docker_container(d, &c, spec->name);
-    enum sbx_code rc = profile(d, spec->userns_allowed, &seccomp, err);
+    enum sbx_code rc;
     char *id;
 
-    if (!rc)
-        rc = check_volumes(d, spec, err);
-    if (rc)
-        return rc;
-    body = docker_create_body(d, spec, seccomp);
     if (!name || !body)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = docker_do(d, &c, err, "POST", body, "/containers/create?name=%s", name);
-    if (rc == SBX_CONFLICT)
+    /* the Engine says 409, Podman 500 with these words */
+    if (rc == SBX_CONFLICT || (rc && c.body.len && strstr(c.body.ptr, "name is already in use")))
         return sbx_err_set(err, SBX_EXISTS, "the name is taken by another container (%s)", name);
     if (rc)
         return rc;
@@ -228,4 +247,26 @@ enum sbx_code docker_create(struct sbx_runtime *rt, const struct sbx_container_s
     }
     *ret_id = id;
     return SBX_OK;
+}
+
+enum sbx_code docker_create(struct sbx_runtime *rt, const struct sbx_container_spec *spec,
+                            char **ret_id, struct sbx_err *err)
+{
+    struct docker *d = (struct docker *)rt;
+    char file[] = "/tmp/sbx-seccomp-XXXXXX";
+    SBX_AUTO_FREE char *seccomp = NULL;
+    bool with_file = false;
+    enum sbx_code rc = profile(d, spec->userns_allowed, &seccomp, err);
+
+    if (!rc)
+        rc = check_volumes(d, spec, err);
+    if (!rc && seccomp && d->podman) {
+        rc = as_file(&seccomp, file, err);
+        with_file = rc == SBX_OK;
+    }
+    if (!rc)
+        rc = post(d, spec, seccomp, ret_id, err);
+    if (with_file)
+        unlink(file);
+    return rc;
 }

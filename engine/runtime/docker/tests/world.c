@@ -44,9 +44,12 @@ int setup_running(void **state)
 
     setup(state);
     w = *state;
-    ASSERT_OK(sbx_runtime_create(w->rt, &spec, &w->id, &w->err));
-    ASSERT_OK(sbx_runtime_start(w->rt, w->id, &w->err));
-    return 0;
+    if (sbx_runtime_create(w->rt, &spec, &w->id, &w->err) == SBX_OK &&
+        sbx_runtime_start(w->rt, w->id, &w->err) == SBX_OK)
+        return 0;
+    print_error("%s\n", w->err.text);
+    teardown(state); /* cmocka calls it only after a setup that went well */
+    return -1;
 }
 
 int teardown(void **state)
