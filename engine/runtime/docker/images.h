@@ -3,6 +3,7 @@
 #define SBX_RUNTIME_DOCKER_IMAGES_H
 
 #include "docker.h"
+#include "sbx/login.h"
 
 /** A reference in the parts that the Engine's calls take. */
 struct docker_name {
@@ -19,16 +20,14 @@ SBX_MUST_USE enum sbx_code docker_pull(struct docker *d, const char *reference,
                                        const struct sbx_progress *progress, struct sbx_err *err);
 
 /**
- * auth.c: value of X-Registry-Auth for a registry host, from config.json (`auths`, `credHelpers`,
- * `credsStore`) in DOCKER_CONFIG or ~/.docker.
+ * auth.c: value of X-Registry-Auth for a registry host, from the user's log-in (sbx/login.h).
  * @param ret        a secret, the caller's to wipe and free; NULL: no log-in is known
  * @param ret_remark arena text why a known helper gave nothing; NULL: nothing to say
  */
 SBX_MUST_USE enum sbx_code docker_auth(const char *registry, struct sbx_arena *arena, char **ret,
                                        const char **ret_remark, struct sbx_err *err);
-/** The same from a configuration that was read; helpers are run by PATH. */
-SBX_MUST_USE enum sbx_code docker_auth_from(const json_t *config, const char *registry,
-                                            struct sbx_arena *arena, char **ret,
-                                            const char **ret_remark, struct sbx_err *err);
+/** The same of a log-in that was found. */
+SBX_MUST_USE enum sbx_code docker_auth_encode(const struct sbx_login *login, const char *registry,
+                                              char **ret, struct sbx_err *err);
 
 #endif

@@ -223,13 +223,15 @@ static void log_ins_are_found_as_docker_finds_them(void **state)
     snprintf(path, sizeof(path), "%s/bin:%s", SBX_TEST_DIR, getenv("PATH"));
     setenv("PATH", path, 1);
     for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO(sbx_login) login = { 0 };
         SBX_AUTO_FREE char *text = NULL;
         SBX_AUTO_JSON json_t *auth = NULL;
         unsigned char plain[1024] = "";
         const char *remark = NULL;
 
-        assert_int_equal(docker_auth_from(config, rows[i].registry, arena, &text, &remark, NULL),
+        assert_int_equal(sbx_login_from(config, rows[i].registry, arena, &login, &remark, NULL),
                          SBX_OK);
+        assert_int_equal(docker_auth_encode(&login, rows[i].registry, &text, NULL), SBX_OK);
         assert_int_equal(remark != NULL, rows[i].remark != NULL);
         if (remark)
             assert_non_null(strstr(remark, rows[i].remark));

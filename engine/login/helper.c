@@ -41,7 +41,7 @@ static long now_ms(void)
 
 static enum sbx_code talk(int fd, const char *server, struct sbx_buf *out, struct sbx_err *err)
 {
-    long end = now_ms() + DOCKER_HELPER_MS;
+    long end = now_ms() + SBX_LOGIN_HELPER_MS;
 
     if (send(fd, server, strlen(server), MSG_NOSIGNAL) < 0 && errno != EPIPE)
         return sbx_err_errno(err, "write");
@@ -54,7 +54,7 @@ static enum sbx_code talk(int fd, const char *server, struct sbx_buf *out, struc
         int ready = poll(&p, 1, left > 0 ? (int)left : 0);
 
         if (ready == 0)
-            return sbx_err_set(err, SBX_TIMEOUT, "no answer within %d s", DOCKER_HELPER_MS / 1000);
+            return sbx_err_set(err, SBX_TIMEOUT, "no answer within %d s", SBX_LOGIN_HELPER_MS / 1000);
         n = ready < 0 ? -1 : recv(fd, piece, sizeof(piece), 0);
         if (n < 0 && errno == EINTR)
             continue;
@@ -67,7 +67,7 @@ static enum sbx_code talk(int fd, const char *server, struct sbx_buf *out, struc
     }
 }
 
-enum sbx_code docker_helper_get(const char *name, const char *server, struct sbx_buf *out,
+enum sbx_code sbx_login_helper_get(const char *name, const char *server, struct sbx_buf *out,
                                 int *ret_status, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *program = NULL;
