@@ -8,9 +8,12 @@
 
 static bool is_git(const struct sbx_ref *r) { return r->kind == SBX_REF_GIT; }
 static bool is_oci(const struct sbx_ref *r) { return r->kind == SBX_REF_OCI; }
-static bool is_v1(const struct sbx_artifact *a) { return !strcmp(a->schema_version, "1"); }
 static bool has_args(const struct sbx_artifact *a) { return a->args.len > 0; }
-static bool has_extends(const struct sbx_artifact *a) { return a->extends && *a->extends; }
+/* On a mixin (of version 1) it means requires.agent. */
+static bool has_extends(const struct sbx_artifact *a)
+{
+    return a->extends && *a->extends && !strcmp(a->kind, "sandbox");
+}
 static bool has_mixins(const struct sbx_artifact *a) { return a->mixins.len > 0; }
 static bool gives_args(const struct sbx_resolve *r) { return r->n_args || r->n_args_files; }
 
@@ -22,7 +25,6 @@ static const struct {
 } rows[] = {
     { "a kit from a git repository", .of_ref = is_git },
     { "a kit from a registry", .of_ref = is_oci },
-    { "schemaVersion \"1\"", .of_kit = is_v1 },
     { "args", .of_kit = has_args },
     { "extends", .of_kit = has_extends },
     { "mixins", .of_kit = has_mixins },

@@ -28,6 +28,16 @@ void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const c
     sbx_check_leave(c, mark);
 }
 
+bool sbx_check_is_old(const struct sbx_checker *c)
+{
+    const char *version = c->a->schema_version;
+
+    for (size_t i = 0; c->near && c->near->kit && i < c->a->kits.len; i++)
+        if (!strcmp(c->a->kits.v[i].name, c->near->kit))
+            version = c->a->kits.v[i].schema_version;
+    return version && !strcmp(version, "1");
+}
+
 size_t sbx_check_enter(struct sbx_checker *c, const char *fmt, ...)
 {
     size_t mark = c->path_len;

@@ -20,6 +20,8 @@ struct sbx_checker {
 void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const char *code,
                       const void *field, const char *key, const char *hint, const char *fmt, ...)
     SBX_PRINTF(7, 8);
+/* Is the kit that wrote the element around (`near`) of version 1? Composed kits may differ. */
+bool sbx_check_is_old(const struct sbx_checker *c);
 size_t sbx_check_enter(struct sbx_checker *c, const char *fmt, ...) SBX_PRINTF(2, 3);
 void sbx_check_leave(struct sbx_checker *c, size_t mark);
 

@@ -8,6 +8,18 @@ static bool given(const char *text)
     return text && *text;
 }
 
+/* Version 2 asks for more, and composition refuses what is warned of here (S18). */
+static void report_unwired(struct sbx_checker *c, const struct sbx_credential *cred)
+{
+    bool old = sbx_check_is_old(c);
+
+    sbx_check_report(c, old ? SBX_NOTE : SBX_WARNING, "unwired-credential", &cred->service, NULL,
+                     old ? "name its hosts in network.serviceDomains" : "add apiKey.inject or oauth",
+                     "nothing says where the credential goes, and the service is not in the provider "
+                     "registry%s (%.80s)",
+                     old ? "" : "; a sandbox is refused with it", cred->service);
+}
+
 static void check_service(struct sbx_checker *c, const struct sbx_credential *cred)
 {
     if (given(cred->service) && !sbx_is_kit_name(cred->service))
@@ -20,11 +32,7 @@ static void check_service(struct sbx_checker *c, const struct sbx_credential *cr
                          "not in the provider registry (%.80s)", cred->provider);
     if (given(cred->service) && !cred->api_key.inject.len && !cred->oauth.set &&
         !sbx_provider_find(given(cred->provider) ? cred->provider : cred->service))
-        sbx_check_report(c, SBX_WARNING, "unwired-credential", &cred->service, NULL,
-                         "add apiKey.inject or oauth",
-                         "nothing says where the credential goes, and the service is not in the "
-                         "provider registry; a sandbox is refused with it (%.80s)",
-                         cred->service);
+        report_unwired(c, cred);
 }
 
 static void check_inject(struct sbx_checker *c, const struct sbx_inject *i)

@@ -11,7 +11,7 @@ static bool starts(const char *text, const char *prefix)
 void sbx_check_reserved(struct sbx_checker *c, const void *field, const char *key, const char *name)
 {
     static const char *const prefixes[] = { "DASH_", "SBX_", "DOCKER_" };
-    bool old = c->a->schema_version && !strcmp(c->a->schema_version, "1");
+    bool old = sbx_check_is_old(c);
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(prefixes); i++)
         if (starts(name, prefixes[i]))

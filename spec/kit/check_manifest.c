@@ -76,6 +76,29 @@ static void check_sandbox(struct sbx_checker *c)
                          "remove it: a sandbox kit is the base agent", "is only for kind mixin");
 }
 
+const char *sbx_artifact_agent(const struct sbx_artifact *a)
+{
+    if (a->requires_agent && *a->requires_agent)
+        return a->requires_agent;
+    if (is(a->kind, "mixin") && is(a->schema_version, "1") && a->extends &&
+        sbx_is_kit_name(a->extends))
+        return a->extends;
+    return NULL;
+}
+
+/* S19 */
+static void report_old_extends(struct sbx_checker *c)
+{
+    bool name = sbx_is_kit_name(c->a->extends);
+
+    c->near = &c->a->extends_at;
+    sbx_check_report(c, name ? SBX_NOTE : SBX_WARNING, "extends-of-mixin", NULL, "extends",
+                     "write requires.agent",
+                     name ? "on a mixin it only names the agent that the kit is for"
+                          : "on a mixin it can only name an agent; it has no effect");
+    c->near = NULL;
+}
+
 static void check_mixin(struct sbx_checker *c)
 {
     const struct sbx_artifact *a = c->a;
@@ -83,6 +106,8 @@ static void check_mixin(struct sbx_checker *c)
     if (a->sandbox_set)
         sbx_check_report(c, SBX_ERROR, "wrong-kind", &a->image, "sandbox",
                          "remove it, or write kind: sandbox", "is only for kind sandbox");
+    if (a->extends && *a->extends && is(a->schema_version, "1"))
+        report_old_extends(c);
     if (a->extends && *a->extends && is(a->schema_version, "2")) {
         c->near = &a->extends_at;
         sbx_check_report(c, SBX_ERROR, "wrong-kind", NULL, "extends",

@@ -46,7 +46,7 @@ static bool covered(const struct allowed *allowed, const struct sbx_pattern *hos
 static void check_domain(struct sbx_checker *c, const struct allowed *allowed, const char *domain,
                          const void *field, const char *key)
 {
-    bool old = c->a->schema_version && !strcmp(c->a->schema_version, "1");
+    bool old = sbx_check_is_old(c);
     struct sbx_pattern host;
 
     if (!domain || !*domain || sbx_pattern_parse(domain, SBX_RULE_KIT, &host, NULL, NULL))

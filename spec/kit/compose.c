@@ -25,7 +25,7 @@ void sbx_compose_conflict(struct sbx_composer *c, const char *code, struct sbx_o
 static bool counts(const struct sbx_diag *d, enum sbx_severity *ret)
 {
     *ret = d->severity;
-    if (!strcmp(d->code, "unwired-credential"))
+    if (!strcmp(d->code, "unwired-credential") && d->severity == SBX_WARNING)
         *ret = SBX_ERROR;
     return *ret == SBX_ERROR || !strcmp(d->code, "uncovered-domain");
 }

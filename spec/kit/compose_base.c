@@ -20,6 +20,7 @@ static void list_kits(struct sbx_composer *c)
             .kind = sbx_copy_text(c, a->kind),
             .reference = sbx_copy_text(c, reference),
             .digest = sbx_copy_text(c, a->digest),
+            .schema_version = sbx_copy_text(c, a->schema_version),
             .agent_context = out->kits.len ? sbx_copy_text(c, a->agent_context) : NULL,
         };
     }

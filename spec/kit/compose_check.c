@@ -67,14 +67,17 @@ static void check_requires(struct sbx_composer *c)
 
     for (size_t i = 1; i < c->n; i++) {
         const struct sbx_artifact *a = c->kits[i];
+        const char *agent = sbx_artifact_agent(a);
+        bool by_requires = agent && agent == a->requires_agent;
         char hint[200];
 
-        if (!a->requires_agent || !*a->requires_agent || is_agent(base, a->requires_agent))
+        if (!agent || is_agent(base, agent))
             continue;
-        snprintf(hint, sizeof(hint), "run it with %.80s, or leave the kit out", a->requires_agent);
-        sbx_compose_conflict(c, "wrong-agent", a->requires_at, "requires.agent", hint,
-                             "compose: kit %s requires the agent %s, got %s", a->name,
-                             a->requires_agent, base->name);
+        snprintf(hint, sizeof(hint), "run it with %.80s, or leave the kit out", agent);
+        sbx_compose_conflict(c, "wrong-agent", by_requires ? a->requires_at : a->extends_at,
+                             by_requires ? "requires.agent" : "extends", hint,
+                             "compose: kit %s requires the agent %s, got %s", a->name, agent,
+                             base->name);
     }
 }
 

@@ -210,8 +210,8 @@ static bool usable_key(struct sbx_decoder *d, const struct sbx_yaml_node *key)
     return item_text(d, key, "a string as the key") != NULL;
 }
 
-static void decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
-                         const struct sbx_yaml_node *n, struct sbx_pairs *out)
+void sbx_decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
+                      const struct sbx_yaml_node *n, struct sbx_pairs *out)
 {
     if (n->kind != SBX_YAML_MAPPING) {
         sbx_decode_type_error(d, n, wanted(f));
@@ -237,8 +237,8 @@ static void decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
     }
 }
 
-static void decode_list(struct sbx_decoder *d, const struct sbx_field *f,
-                        const struct sbx_yaml_node *n, void *where)
+void sbx_decode_list(struct sbx_decoder *d, const struct sbx_field *f,
+                     const struct sbx_yaml_node *n, void *where)
 {
     char *v;
     size_t len = 0;
@@ -360,7 +360,7 @@ static void decode_field(struct sbx_decoder *d, const struct sbx_field *f,
         sbx_decode_place(d, where, n->pos);
         break;
     case SBX_FIELD_PAIRS:
-        decode_pairs(d, f, n, (void *)where);
+        sbx_decode_pairs(d, f, n, (void *)where);
         break;
     case SBX_FIELD_BLOCK:
         sbx_decode_place(d, where, n->pos);
@@ -368,7 +368,7 @@ static void decode_field(struct sbx_decoder *d, const struct sbx_field *f,
         break;
     case SBX_FIELD_LIST:
         sbx_decode_place(d, where, n->pos);
-        decode_list(d, f, n, where);
+        sbx_decode_list(d, f, n, where);
         break;
     case SBX_FIELD_NAMED:
         decode_named(d, f, n, where);

@@ -31,6 +31,11 @@ void sbx_decode_block(struct sbx_decoder *d, const struct sbx_block *block,
                       const struct sbx_yaml_node *n, void *base);
 void sbx_decode_strings(struct sbx_decoder *d, const struct sbx_field *f,
                         const struct sbx_yaml_node *n, struct sbx_strs *out);
+void sbx_decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
+                      const struct sbx_yaml_node *n, struct sbx_pairs *out);
+/* A sequence of structs of f->block into the SBX_LIST at `where`. */
+void sbx_decode_list(struct sbx_decoder *d, const struct sbx_field *f,
+                     const struct sbx_yaml_node *n, void *where);
 /* "<path>: want a list of strings, got a mapping" */
 void sbx_decode_type_error(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want);
 void sbx_decode_report(struct sbx_decoder *d, enum sbx_severity severity, const char *code,
@@ -44,6 +49,25 @@ size_t sbx_decode_enter(struct sbx_decoder *d, const char *key);
 size_t sbx_decode_enter_index(struct sbx_decoder *d, size_t index);
 void sbx_decode_leave(struct sbx_decoder *d, size_t mark);
 
+#define SBX_WARNINGS_MAX 24 /* of one spec; there are 18 surfaces of version 1 and 3 of version 2 */
+/*
+ * Add `text` (static) to the artifact's warnings, and a finding with `message`, which need not name the
+ * path again; `hint` may be NULL.
+ */
+void sbx_decode_warn(struct sbx_decoder *d, struct sbx_artifact *a, const char *code,
+                     struct sbx_pos pos, const char *path, const char *hint, const char *message,
+                     const char *text);
+bool sbx_decode_has(const struct sbx_yaml_node *root, const char *path); /* is it written? */
+/* Where the key of a dotted path below the root stands; the root's place if there is none. */
+struct sbx_pos sbx_decode_pos(const struct sbx_yaml_node *root, const char *path);
+/* What follows the tables of both versions: the flat launch lists, and what is not applied. */
+void sbx_decode_launch(struct sbx_decoder *d, struct sbx_artifact *a);
+void sbx_decode_not_applied(struct sbx_decoder *d, const struct sbx_yaml_node *root,
+                            struct sbx_artifact *a);
+
+/* Decode a v1 tree and fold it into what version 2 would say (v1_fold.c). */
+void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root,
+                   struct sbx_artifact *a);
 /* Decode a v2 tree into `a` (custom.c, grammar.c). */
 void sbx_decode_v2(struct sbx_decoder *d, const struct sbx_yaml_node *root,
                    struct sbx_artifact *a);

@@ -58,8 +58,11 @@ struct sbx_block {
 
 extern const struct sbx_block sbx_kit_v2; /* grammar.c: the whole grammar, of struct sbx_artifact */
 
-/* Keys of other schema versions, and what replaces them (hint.c). */
+extern const struct sbx_block sbx_kit_v1; /* v1_grammar.c: of struct sbx_v1 */
+
+/* Keys of the other schema version or of drafts, and what replaces them (moved.c). */
 struct sbx_moved {
+    const struct sbx_block *grammar; /* of the file: sbx_kit_v1 or sbx_kit_v2 */
     const char *block, *key;
     const char *to;   /* dotted path that the decoder takes; NULL: nothing replaces it */
     const char *note; /* what else to know; NULL: nothing */
@@ -70,6 +73,8 @@ extern const size_t sbx_n_moved_keys;
 /* What to write instead of an unknown key; false: no idea. */
 bool sbx_hint_for_key(const struct sbx_block *block, const char *key, char *out, size_t size);
 /* Does the grammar have this dotted path (lists without "[]")? */
-bool sbx_grammar_has(const char *path);
+bool sbx_grammar_has(const struct sbx_block *grammar, const char *path);
+/* Its field of this name that is not ignored; NULL: none. */
+const struct sbx_field *sbx_grammar_field(const struct sbx_block *block, const char *key);
 
 #endif

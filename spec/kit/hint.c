@@ -6,81 +6,71 @@
 #include "field.h"
 #include "sbx/suggest.h"
 
-/* Keys of schemaVersion "1" and of earlier drafts. A hint never names what the decoder refuses (test). */
-const struct sbx_moved sbx_moved_keys[] = {
-    { "", "agent", "sandbox", NULL },
-    { "", "template", "sandbox.image", NULL },
-    { "", "image", "sandbox.image", NULL },
-    { "", "binary", "sandbox.entrypoint", "its first element is the binary" },
-    { "", "runOptions", "sandbox.command", NULL },
-    { "", "interactiveOptions", "sandbox.command.interactive", NULL },
-    { "", "aiFilename", "agentInstructions.filename", NULL },
-    { "", "memory", "agentInstructions.content", NULL },
-    { "", "agentContext", "agentInstructions.content", NULL },
-    { "", "caps", "permissions", NULL },
-    { "", "network", "permissions.network", NULL },
-    { "", "egress", "permissions.network.allow", NULL },
-    { "", "publishedPorts", "ports", NULL },
-    { "", "commands", "setup", NULL },
-    { "", "initFiles", "setup.files", NULL },
-    { "", "oauth", "credentials", "oauth belongs to the entry of its service" },
-    { "", "secrets", "credentials", NULL },
-    { "", "environmentVariables", "environment.variables", NULL },
-    { "", "env", "environment.variables", NULL },
-    { "", "tmpfs", "volumes", "with type: tmpfs" },
-    { "", "resources", "sandbox.resources", NULL },
-    { "", "build", "sandbox.build", NULL },
-    { "", "license", "licenses", "a list" },
-    { "", "settings", NULL, "removed in version 2; write the file with setup.files" },
-    { "", "kitDir", NULL, "removed in version 2; delete it" },
-    { "", "persistence", NULL, "removed in version 2; declare volumes" },
-    { "sandbox", "aiFilename", "agentInstructions.filename", NULL },
-    { "sandbox", "template", "sandbox.image", NULL },
-    { "sandbox", "binary", "sandbox.entrypoint", "its first element is the binary" },
-    { "sandbox", "runOptions", "sandbox.command", NULL },
-    { "sandbox", "interactiveOptions", "sandbox.command.interactive", NULL },
-    { "sandbox", "persistence", NULL, "removed in version 2; declare volumes" },
-    { "sandbox", "kitDir", NULL, "removed in version 2; delete it" },
-    { "sandbox", "volumes", "volumes", "at the top level" },
-    { "sandbox", "security", "security", "at the top level" },
-    { "sandbox.resources", "memoryMB", "memory", "a byte size such as \"512m\"" },
-    { "sandbox.entrypoint", "run", "sandbox.entrypoint", "a flat list" },
-    { "sandbox.command", "args", "default", NULL },
-    { "sandbox.command", "ttyArgs", "interactive", NULL },
-    { "permissions.network", "allowedDomains", "allow", NULL },
-    { "permissions.network", "deniedDomains", "deny", NULL },
-    { "permissions.network", "publishedPorts", "ports", "at the top level" },
-    { "permissions.network", "serviceDomains", "credentials", "one inject entry per domain" },
-    { "permissions.network", "serviceAuth", "credentials", "header and format of an inject entry" },
-    { "setup", "initFiles", "files", NULL },
-    { "credentials[]", "inject", NULL, "belongs into apiKey" },
-    { "credentials[]", "env", NULL, "where a credential is found stands in the user's credentials.yaml" },
-    { "credentials[]", "name", "service", NULL },
-    { "credentials[].apiKey", "env", "name", NULL },
-    { "credentials[].apiKey.inject[]", "headerName", "header", NULL },
-    { "credentials[].apiKey.inject[]", "valueFormat", "format", NULL },
-    { "credentials[].apiKey.inject[]", "host", "domain", NULL },
-    { "credentials[].oauth", "passthroughResponse", "passthrough", NULL },
-    { "args.*", "type", NULL, "arguments are always strings" },
-    { "args.*", "choices", "enum", NULL },
-};
-const size_t sbx_n_moved_keys = SBX_ARRAY_LEN(sbx_moved_keys);
-
-static bool hint_of_moved(const struct sbx_block *block, const char *key, char *out, size_t size)
+static bool is_inside(const struct sbx_block *outer, const struct sbx_block *block)
 {
-    for (size_t i = 0; i < sbx_n_moved_keys; i++) {
-        const struct sbx_moved *m = &sbx_moved_keys[i];
+    bool found = outer == block;
 
-        if (strcmp(m->block, block->name) || strcmp(m->key, key))
-            continue;
-        if (m->to)
-            snprintf(out, size, "did you mean \"%s\"?%s%s%s", m->to, m->note ? " (" : "",
-                     m->note ? m->note : "", m->note ? ")" : "");
-        else
-            snprintf(out, size, "%s", m->note);
-        return true;
-    }
-    return false;
+    for (size_t i = 0; i < outer->n_fields && !found; i++)
+        found = outer->fields[i].block && is_inside(outer->fields[i].block, block);
+    return found;
+}
+
+/* The grammar that a block is of; NULL: another file (settings.yaml, policy.yaml). */
+static const struct sbx_block *grammar_of(const struct sbx_block *block)
+{
+    if (is_inside(&sbx_kit_v2, block))
+        return &sbx_kit_v2;
+    return is_inside(&sbx_kit_v1, block) ? &sbx_kit_v1 : NULL;
+}
+
+static const struct sbx_block *find_block(const struct sbx_block *at, const char *name)
+{
+    const struct sbx_block *found = strcmp(at->name, name) ? NULL : at;
+
+    for (size_t i = 0; i < at->n_fields && !found; i++)
+        if (at->fields[i].block)
+            found = find_block(at->fields[i].block, name);
+    return found;
+}
+
+/* The version of `grammar`'s counterpart, if that has the key in the block of this name; else 0. */
+static int other_version(const struct sbx_block *grammar, const struct sbx_block *block,
+                         const char *key)
+{
+    const struct sbx_block *other = grammar == &sbx_kit_v2 ? &sbx_kit_v1 : &sbx_kit_v2;
+    const struct sbx_block *there = find_block(other, block->name);
+
+    if (!there || !sbx_grammar_field(there, key))
+        return 0;
+    return other == &sbx_kit_v1 ? 1 : 2;
+}
+
+static bool hint_of_moved(const struct sbx_block *grammar, const struct sbx_block *block,
+                          const char *key, char *out, size_t size)
+{
+    int version = other_version(grammar, block, key);
+    const struct sbx_moved *m = NULL;
+
+    for (size_t i = 0; i < sbx_n_moved_keys && !m; i++)
+        if (sbx_moved_keys[i].grammar == grammar && !strcmp(sbx_moved_keys[i].block, block->name) &&
+            !strcmp(sbx_moved_keys[i].key, key))
+            m = &sbx_moved_keys[i];
+    if (!m && version != 2)
+        return false;
+    if (!m)
+        snprintf(out, size, "it is of version 2; write schemaVersion: \"2\" and all of the kit in it");
+    else if (version && m->to)
+        snprintf(out, size, "it is of version %d; in version %d write \"%s\"%s%s%s", version,
+                 3 - version, m->to, m->note ? " (" : "", m->note ? m->note : "", m->note ? ")" : "");
+    else if (version)
+        snprintf(out, size, "it is of version %d, and version %d has nothing for it; %s", version,
+                 3 - version, m->note);
+    else if (m->to)
+        snprintf(out, size, "did you mean \"%s\"?%s%s%s", m->to, m->note ? " (" : "",
+                 m->note ? m->note : "", m->note ? ")" : "");
+    else
+        snprintf(out, size, "%s", m->note);
+    return true;
 }
 
 static bool hint_of_slip(const struct sbx_block *block, const char *key, char *out, size_t size)
@@ -120,23 +110,12 @@ static void search_block(struct search *s, const struct sbx_block *block)
     }
 }
 
-static bool is_inside(const struct sbx_block *outer, const struct sbx_block *block)
-{
-    bool found = outer == block;
-
-    for (size_t i = 0; i < outer->n_fields && !found; i++)
-        found = outer->fields[i].block && is_inside(outer->fields[i].block, block);
-    return found;
-}
-
 /* The key exists, but in another block: say where, if it is the only place. */
-static bool hint_of_place(const struct sbx_block *block, const char *key, char *out, size_t size)
+static bool hint_of_place(const struct sbx_block *grammar, const char *key, char *out, size_t size)
 {
     struct search s = { key, NULL, 0 };
 
-    if (!is_inside(&sbx_kit_v2, block))
-        return false; /* another file: settings.yaml, policy.yaml */
-    search_block(&s, &sbx_kit_v2);
+    search_block(&s, grammar);
     if (s.count != 1)
         return false;
     if (!*s.found->name)
@@ -148,27 +127,36 @@ static bool hint_of_place(const struct sbx_block *block, const char *key, char *
 
 bool sbx_hint_for_key(const struct sbx_block *block, const char *key, char *out, size_t size)
 {
-    return hint_of_moved(block, key, out, size) || hint_of_slip(block, key, out, size) ||
-           hint_of_place(block, key, out, size);
+    const struct sbx_block *grammar = grammar_of(block);
+
+    return (grammar && hint_of_moved(grammar, block, key, out, size)) ||
+           hint_of_slip(block, key, out, size) ||
+           (grammar && hint_of_place(grammar, key, out, size));
 }
 
-static const struct sbx_field *field_of(const struct sbx_block *block, const char *key, size_t len)
+const struct sbx_field *sbx_grammar_field(const struct sbx_block *block, const char *key)
 {
     for (size_t i = 0; i < block->n_fields; i++)
-        if (strlen(block->fields[i].key) == len && !memcmp(block->fields[i].key, key, len))
-            return &block->fields[i];
+        if (!strcmp(block->fields[i].key, key))
+            return block->fields[i].type == SBX_FIELD_IGNORED ? NULL : &block->fields[i];
     return NULL;
 }
 
-bool sbx_grammar_has(const char *path)
+bool sbx_grammar_has(const struct sbx_block *grammar, const char *path)
 {
-    const struct sbx_block *block = &sbx_kit_v2;
+    const struct sbx_block *block = grammar;
 
     while (block) {
         size_t len = strcspn(path, ".");
-        const struct sbx_field *f = field_of(block, path, len);
+        const struct sbx_field *f;
+        char key[64];
 
-        if (!f || f->type == SBX_FIELD_IGNORED)
+        if (len >= sizeof(key))
+            return false;
+        memcpy(key, path, len);
+        key[len] = '\0';
+        f = sbx_grammar_field(block, key);
+        if (!f)
             return false;
         if (!path[len])
             return true;

@@ -96,7 +96,8 @@ static bool is_echo(const struct sbx_diags *diags, size_t from, size_t to, const
     return false;
 }
 
-static enum sbx_code validate(const struct sbx_artifact *a, struct sbx_diags *diags, size_t from)
+static enum sbx_code validate(const struct sbx_artifact *a, bool whole, struct sbx_diags *diags,
+                              size_t from)
 {
     SBX_AUTO(sbx_diags) found = { 0 };
     size_t decoded = diags->len;
@@ -107,6 +108,8 @@ static enum sbx_code validate(const struct sbx_artifact *a, struct sbx_diags *di
     for (size_t i = 0; i < found.len; i++) {
         const struct sbx_diag *d = &found.v[i];
 
+        if (!whole && strcmp(d->path, "schemaVersion"))
+            continue;
         if (!is_echo(diags, from, decoded, d))
             sbx_diags_add(diags, d->severity, d->code, d->pos, d->path, d->hint, "%s", d->message);
     }
@@ -120,7 +123,13 @@ static enum sbx_code refuse(struct sbx_diags *diags, const char *code, struct sb
     return SBX_SCHEMA;
 }
 
-/* Which grammar is it? Only the one that is read goes on. */
+static bool is_version(const struct sbx_yaml_node *root, const char *version)
+{
+    const struct sbx_yaml_node *n = sbx_yaml_get(root, "schemaVersion");
+
+    return n && sbx_yaml_is(n, version);
+}
+
 static enum sbx_code check_version(const char *file, const struct sbx_yaml_node *root,
                                    struct sbx_diags *diags)
 {
@@ -130,17 +139,12 @@ static enum sbx_code check_version(const char *file, const struct sbx_yaml_node 
     if (!root)
         return refuse(diags, "empty-file", pos, "", "begin with schemaVersion: \"2\"",
                       "the file is empty");
-    if (root->kind != SBX_YAML_MAPPING || !(n = sbx_yaml_get(root, "schemaVersion")))
-        return SBX_OK; /* reported with the rest */
-    if (sbx_yaml_is(n, "1"))
-        return refuse(diags, "bad-version", n->pos, "schemaVersion",
-                      "write it in the grammar of schemaVersion: \"2\"",
-                      "kits of version 1 are not read yet");
-    if (sbx_yaml_is(n, "3"))
+    n = sbx_yaml_get(root, "schemaVersion");
+    if (n && sbx_yaml_is(n, "3") && !sbx_yaml_get(root, "name")) /* which version 3 does not have */
         return refuse(diags, "bad-version", n->pos, "schemaVersion",
                       "use the kit's version 2, or write schemaVersion: \"2\"",
                       "this is a kit of version 3, which sbx does not read");
-    return SBX_OK;
+    return SBX_OK; /* a missing or unknown one is reported with the rest */
 }
 
 static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
@@ -159,7 +163,10 @@ static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
         d.kit = "";
     a->places = places;
     a->at = (struct sbx_origin){ d.kit, root->pos };
-    sbx_decode_v2(&d, root, a);
+    if (is_version(root, "2"))
+        sbx_decode_v2(&d, root, a);
+    else
+        sbx_decode_v1(&d, root, a); /* what the reference takes any other version for */
     return d.no_memory ? SBX_NO_MEMORY : SBX_OK;
 }
 
@@ -168,7 +175,7 @@ static enum sbx_code decode_into(const char *file, const char *text, size_t len,
                                  struct sbx_diags *diags)
 {
     const struct sbx_yaml_node *root = NULL;
-    size_t from = diags->len;
+    size_t from = diags->len, before = diags->errors;
     enum sbx_code rc = sbx_yaml_parse(a->arena, file, text, len, diags, &root);
 
     if (!rc && root && options->args)
@@ -177,8 +184,8 @@ static enum sbx_code decode_into(const char *file, const char *text, size_t len,
         rc = check_version(file, root, diags);
     if (!rc)
         rc = decode_tree(root, options, a, diags);
-    if (!rc && !root->broken)
-        rc = validate(a, diags, from);
+    if (!rc && !root->broken) /* version 1 is folded only if all of it was read */
+        rc = validate(a, diags->errors == before || is_version(root, "2"), diags, from);
     return rc;
 }
 

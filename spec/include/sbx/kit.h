@@ -165,6 +165,7 @@ struct sbx_substitution;
 struct sbx_kit_ref {
     const char *name, *kind, *reference, *digest; /**< reference as the user or kit wrote it */
     const char *agent_context; /**< a mixin's own text (kits-memory/<name>.md); NULL: none */
+    const char *schema_version; /**< rules of version 1 are milder, for its elements only */
 };
 
 #define SBX_LIST(type) struct { struct type *v; size_t len; bool set; }
@@ -271,6 +272,12 @@ SBX_MUST_USE enum sbx_code sbx_kit_load_embedded_with(const struct sbx_embedded_
                                                       struct sbx_diags *diags,
                                                       struct sbx_artifact **ret,
                                                       struct sbx_err *err);
+
+/**
+ * The agent that a mixin is for: requires.agent, or `extends` in version 1, where a mixin could name it so
+ * (S19; nothing is merged). NULL: any agent.
+ */
+const char *sbx_artifact_agent(const struct sbx_artifact *a);
 
 /** The artifact as the public reference spells it (RB 0, corpus); NULL: no memory. */
 json_t *sbx_artifact_json(const struct sbx_artifact *a);

@@ -9,7 +9,7 @@ import sys
 
 # A code is the first string literal behind a severity, a position-taking helper, or a status.
 CALL = re.compile(
-    r"(?:SBX_(?:ERROR|WARNING|NOTE)|SBX_SYNTAX|SBX_LIMIT|refuse\(diags|sbx_compose_conflict\([^\",]+)"
+    r"(?:SBX_(?:ERROR|WARNING|NOTE)|SBX_SYNTAX|SBX_LIMIT|refuse\(diags|sbx_compose_conflict\([^\",]+|sbx_decode_warn\([^\"]+)"
     r"[^\";{}]*?\"([a-z]+[0-9a-z]*(?:-[0-9a-z]+)+)\"")
 
 tree = pathlib.Path(sys.argv[1])

@@ -9,5 +9,5 @@ if [ ! -x "$shared/tools/corpus-check" ]; then
     echo "SKIPPED: no corpus in $shared (set SBX_SHARED to the folder that holds tools/corpus-check)"
     exit 77
 fi
-exec "$shared/tools/corpus-check" "$program" --schema 2 --known "$here/corpus-known.tsv" \
+exec "$shared/tools/corpus-check" "$program" --known "$here/corpus-known.tsv" \
     --kits "$shared/corpus/expected.jsonl" "$shared/corpus/kits" --vectors "$shared/corpus/vectors.jsonl"
