@@ -102,15 +102,15 @@ void sbx_decode_not_applied(struct sbx_decoder *d, const struct sbx_yaml_node *r
 {
     bool mixin = a->kind && !strcmp(a->kind, "mixin");
 
+    if (a->build.set && a->image && *a->image)
+        not_applied(d, a, a->build.at.pos, "sandbox.build",
+                    "sandbox.build is accepted in the schema but not yet implemented; "
+                    "sandbox.image is used");
     if (a->mixins.len && (mixin || !d->for_use))
         not_applied(d, a, sbx_decode_pos(root, "mixins"), "mixins",
                     mixin ? "mixins is accepted in the schema, but only a sandbox kit's are ever "
                             "applied"
                           : "mixins is accepted in the schema, and applied when a sandbox is made");
-    if (a->build.set && a->image && *a->image)
-        not_applied(d, a, a->build.at.pos, "sandbox.build",
-                    "sandbox.build is accepted in the schema but not yet implemented; "
-                    "sandbox.image is used");
     if (mixin && a->ai_filename && *a->ai_filename) {
         not_applied(d, a, sbx_decode_pos(root, "agentInstructions.filename"),
                     "agentInstructions.filename",

@@ -317,6 +317,51 @@ static void a_mixin_takes_no_other_agent(void **state)
                         "run it with claude, or leave the kit out");
 }
 
+#define OLD_MIXIN(name) "schemaVersion: \"1\"\nkind: mixin\nname: " name "\n"
+
+/* S9, S10 and S18 are milder for what a kit of version 1 says, whatever the other kits are. */
+static void a_mixin_of_version_1_is_judged_by_its_own_rules(void **state)
+{
+    static const char text[] = OLD_MIXIN("m")
+        "credentials: {sources: {lone: {env: [LONE_KEY]}}}\n"
+        "network: {serviceDomains: {api.foo.example: foo}}\n"
+        "environment: {variables: {SBX_MODE: x}}\n";
+    struct world *w = *state;
+
+    load(w, BASE);
+    load(w, text);
+    assert_int_equal(composed(w)->credentials.len, 2);
+    assert_int_equal(w->diags.errors, 0);
+}
+
+static void a_mixin_of_version_2_is_not_milder_on_an_old_base(void **state)
+{
+    struct world *w = *state;
+
+    load(w, "schemaVersion: \"1\"\nkind: agent\nname: base\nagent: {image: img}\n");
+    load(w, MIXIN("m") "credentials: [{service: foo, apiKey: {name: K, inject: "
+                       "[{domain: api.foo.example, header: X, format: \"%s\"}]}}]\n");
+    refused(w, SBX_SCHEMA, "compose: no allow rule covers this host (api.foo.example)");
+}
+
+static void extends_of_an_old_mixin_names_its_agent(void **state)
+{
+    struct world *w = *state;
+
+    load(w, BASE);
+    load(w, OLD_MIXIN("m") "extends: base\n");
+    assert_null(composed(w)->extends);
+}
+
+static void an_old_mixin_takes_no_other_agent(void **state)
+{
+    struct world *w = *state;
+
+    load(w, BASE);
+    load(w, OLD_MIXIN("n") "extends: claude\n");
+    refused(w, SBX_CONFLICT, "compose: kit n requires the agent claude, got base");
+}
+
 static void a_variant_of_an_agent_counts_as_the_agent(void **state)
 {
     struct world *w = *state;
@@ -441,6 +486,10 @@ int main(void)
         COMPOSE_TEST(all_conflicts_are_said_at_once),
         COMPOSE_TEST(a_mixin_may_want_its_agent),
         COMPOSE_TEST(a_mixin_takes_no_other_agent),
+        COMPOSE_TEST(a_mixin_of_version_1_is_judged_by_its_own_rules),
+        COMPOSE_TEST(a_mixin_of_version_2_is_not_milder_on_an_old_base),
+        COMPOSE_TEST(extends_of_an_old_mixin_names_its_agent),
+        COMPOSE_TEST(an_old_mixin_takes_no_other_agent),
         COMPOSE_TEST(a_variant_of_an_agent_counts_as_the_agent),
         COMPOSE_TEST(a_reserved_name_is_the_built_in_kit_itself),
         COMPOSE_TEST(files_are_an_overlay),
