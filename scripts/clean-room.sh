@@ -19,6 +19,7 @@ command -v debootstrap >/dev/null || { echo "clean-room: apt-get install deboots
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sbx-base
 room=$(mktemp -d "${SBX_CLEAN_ROOM_DIR:-/var/tmp}/sbx-clean-room.XXXXXX")
+chmod 755 "$room" # it becomes /
 cleanup() {
     if [ "$keep" = yes ]; then
         echo "clean-room: kept at $room"
