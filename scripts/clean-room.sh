@@ -45,9 +45,10 @@ for f in /etc/apt/apt.conf.d/99*; do
     [ ! -f "$f" ] || cp "$f" "$room/etc/apt/apt.conf.d/"
 done
 cp -a /etc/ssl/certs/. "$room/etc/ssl/certs/" 2>/dev/null || true
-git clone -q --no-hardlinks . "$room/sbx"
+# In root's home, which is closed to others: where a newcomer would put it.
+git clone -q --no-hardlinks . "$room/root/sbx"
 if [ -d ../shared ]; then
-    cp -a ../shared "$room/shared"
+    cp -a ../shared "$room/root/shared"
 fi
 
 if [ $# -eq 0 ]; then
@@ -82,7 +83,7 @@ mount -t tmpfs -o mode=755 tmpfs run
 mkdir -p old
 pivot_root . old
 umount -l /old
-cd /sbx
+cd /root/sbx
 exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
     TERM="${TERM:-dumb}" sh -c "$(cat /command)"
 INSIDE
