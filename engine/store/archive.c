@@ -78,7 +78,7 @@ static enum sbx_code keep_file(struct sbx_source *src, struct entry *e, int64_t 
         return keep_small(src, e, (size_t)size, err);
     if (hex)
         snprintf(expect, sizeof(expect), "sha256:%.64s", hex);
-    rc = sbx_blob_put(src->store, read_entry, src, hex ? expect : NULL, SBX_STORE_SIZE_MAX,
+    rc = sbx_blob_put(src->store->cache, read_entry, src, hex ? expect : NULL, SBX_STORE_SIZE_MAX,
                       e->digest, &got, err);
     if (!rc && got != size)
         return sbx_err_set(err, SBX_SYNTAX, "the archive is cut off");

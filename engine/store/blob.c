@@ -1,34 +1,59 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
+#include "cache.h"
 #include "sbx/file.h"
-#include "store.h"
 
 #define COPY_SIZE 262144 /* bytes: large enough that hashing, not system calls, is the cost */
-#define INDEX_MAX 4096   /* images named in the cache's index */
 #define LAYOUT "{\"imageLayoutVersion\": \"1.0.0\"}\n"
 
-static enum sbx_code open_cache(struct sbx_store *s, struct sbx_err *err)
+enum sbx_code sbx_cache_open(const char *dir, struct sbx_cache **ret, struct sbx_err *err)
 {
-    char path[4096];
+    struct sbx_cache *c = calloc(1, sizeof(*c));
+
+    if (c)
+        c->dir = strdup(dir);
+    if (!c || !c->dir) {
+        free(c);
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    c->blobs = -1;
+    *ret = c;
+    return SBX_OK;
+}
+
+void sbx_cache_close(struct sbx_cache *c)
+{
+    if (!c)
+        return;
+    if (c->blobs >= 0)
+        close(c->blobs);
+    free(c->dir);
+    free(c);
+}
+
+const char *sbx_cache_dir(const struct sbx_cache *c) { return c->dir; }
+
+enum sbx_code sbx_cache_ready(struct sbx_cache *c, struct sbx_err *err)
+{
+    char path[CACHE_PATH];
     enum sbx_code rc;
 
-    if (s->blobs >= 0)
+    if (c->blobs >= 0)
         return SBX_OK;
-    if (snprintf(path, sizeof(path), "%s/blobs/sha256", s->cache) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s/blobs/sha256", c->dir) >= (int)sizeof(path))
         return sbx_err_set(err, SBX_LIMIT, "path of the cache is too long");
     rc = sbx_dir_make(path, 0700, err);
     if (rc)
         return rc;
-    s->blobs = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->blobs < 0)
+    c->blobs = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->blobs < 0)
         return sbx_err_errno(err, "open %s", path);
-    if (faccessat(s->blobs, "../../oci-layout", F_OK, 0) == 0)
+    if (faccessat(c->blobs, "../../oci-layout", F_OK, 0) == 0)
         return SBX_OK;
-    snprintf(path, sizeof(path), "%s/oci-layout", s->cache);
+    snprintf(path, sizeof(path), "%.4000s/oci-layout", c->dir);
     return sbx_file_write(AT_FDCWD, path, LAYOUT, strlen(LAYOUT), 0600, err);
 }
 
@@ -54,35 +79,35 @@ static enum sbx_code copy_hashed(int fd, sbx_read_fn read, void *ctx, int64_t ma
 }
 
 /* A file without a name until it is whole: a killed command leaves nothing. */
-static enum sbx_code publish(struct sbx_store *s, int fd, const char *digest, struct sbx_err *err)
+static enum sbx_code publish(struct sbx_cache *c, int fd, const char *digest, struct sbx_err *err)
 {
     char self[64];
 
     if (fdatasync(fd))
         return sbx_err_errno(err, "write to the cache");
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    if (linkat(AT_FDCWD, self, s->blobs, digest + strlen("sha256:"), AT_SYMLINK_FOLLOW) &&
+    if (linkat(AT_FDCWD, self, c->blobs, sbx_blob_name(digest), AT_SYMLINK_FOLLOW) &&
         errno != EEXIST)
         return sbx_err_errno(err, "name blob %s", digest);
     return SBX_OK;
 }
 
-enum sbx_code sbx_blob_put(struct sbx_store *s, sbx_read_fn read, void *ctx, const char *expect,
+enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx, const char *expect,
                            int64_t max, char ret_digest[SBX_DIGEST_TEXT_SIZE], int64_t *ret_size,
                            struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_hasher) h = sbx_hasher_new();
     SBX_AUTO_FD int fd = -1;
     int64_t size = 0;
-    enum sbx_code rc = open_cache(s, err);
+    enum sbx_code rc = sbx_cache_ready(c, err);
 
     if (rc)
         return rc;
     if (!h)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    fd = openat(s->blobs, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    fd = openat(c->blobs, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
-        return sbx_err_errno(err, "make a file in %s/blobs", s->cache);
+        return sbx_err_errno(err, "make a file in %s/blobs", c->dir);
     rc = copy_hashed(fd, read, ctx, max, h, &size, err);
     if (rc)
         return rc;
@@ -92,7 +117,7 @@ enum sbx_code sbx_blob_put(struct sbx_store *s, sbx_read_fn read, void *ctx, con
                            expect);
     if (ret_size)
         *ret_size = size;
-    return publish(s, fd, ret_digest, err);
+    return publish(c, fd, ret_digest, err);
 }
 
 struct memory {
@@ -113,82 +138,40 @@ static ssize_t from_memory(void *ctx, void *to, size_t len, struct sbx_err *err)
     return (ssize_t)len;
 }
 
-enum sbx_code sbx_blob_put_mem(struct sbx_store *s, const void *data, size_t len,
+enum sbx_code sbx_blob_put_mem(struct sbx_cache *c, const void *data, size_t len,
                                const char *expect, char ret_digest[SBX_DIGEST_TEXT_SIZE],
                                struct sbx_err *err)
 {
     struct memory m = { data, len };
 
-    return sbx_blob_put(s, from_memory, &m, expect, INT64_MAX, ret_digest, NULL, err);
+    return sbx_blob_put(c, from_memory, &m, expect, INT64_MAX, ret_digest, NULL, err);
 }
 
-enum sbx_code sbx_blob_open(struct sbx_store *s, const char *digest, int *ret_fd,
+enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd,
                             struct sbx_err *err)
 {
-    enum sbx_code rc = open_cache(s, err);
+    enum sbx_code rc = sbx_cache_ready(c, err);
 
     if (rc)
         return rc;
-    *ret_fd = openat(s->blobs, digest + strlen("sha256:"), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    *ret_fd = openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return *ret_fd < 0 ? sbx_err_errno(err, "blob %s", digest) : SBX_OK;
 }
 
-void sbx_blob_remove(struct sbx_store *s, const char *digest)
+void sbx_blob_remove(struct sbx_cache *c, const char *digest)
 {
-    if (s->blobs >= 0)
-        unlinkat(s->blobs, digest + strlen("sha256:"), 0);
+    if (c->blobs >= 0)
+        unlinkat(c->blobs, sbx_blob_name(digest), 0);
 }
 
-static json_t *read_index(const char *path)
+bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size)
 {
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(16 << 20);
-    json_t *root = NULL;
+    struct stat st;
 
-    if (sbx_file_read(AT_FDCWD, path, &text, NULL) == SBX_OK)
-        root = json_loadb(text.ptr ? text.ptr : "", text.len, 0, NULL);
-    if (json_is_array(json_object_get(root, "manifests")))
-        return root;
-    json_decref(root); /* a broken index of a cache is a missing one */
-    return json_pack("{s:i, s:[]}", "schemaVersion", 2, "manifests");
-}
-
-#define NAME_KEY "org.opencontainers.image.ref.name"
-
-static enum sbx_code set_entry(json_t *root, json_t *entry, const char *name)
-{
-    json_t *list = json_object_get(root, "manifests");
-
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        json_t *a = json_object_get(json_array_get(list, i), "annotations");
-        const char *had = json_string_value(json_object_get(a, NAME_KEY));
-
-        if ((had && strcmp(had, name) == 0) || json_array_size(list) >= INDEX_MAX)
-            json_array_remove(list, i);
-    }
-    return entry && json_array_append(list, entry) == 0 ? SBX_OK : SBX_NO_MEMORY;
-}
-
-enum sbx_code sbx_blob_index(struct sbx_store *s, const char *digest, size_t size,
-                             const char *media_type, const char *name, struct sbx_err *err)
-{
-    SBX_AUTO_JSON json_t *root = NULL, *entry = NULL;
-    SBX_AUTO_FREE char *text = NULL;
-    SBX_AUTO_FD int lock = -1;
-    char path[4096], lock_path[4096];
-    enum sbx_code rc = open_cache(s, err);
-
-    if (rc)
-        return rc;
-    snprintf(path, sizeof(path), "%.4000s/index.json", s->cache);
-    snprintf(lock_path, sizeof(lock_path), "%.4000s/index.lock", s->cache);
-    lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock < 0 || flock(lock, LOCK_EX))
-        return sbx_err_errno(err, "lock %s", lock_path);
-    root = read_index(path);
-    entry = json_pack("{s:s, s:s, s:I, s:{s:s}}", "mediaType", media_type, "digest", digest, "size",
-                      (json_int_t)size, "annotations", NAME_KEY, name);
-    text = root && !set_entry(root, entry, name) ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    if (!text)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return sbx_file_write(AT_FDCWD, path, text, strlen(text), 0600, err);
+    if (sbx_cache_ready(c, NULL) ||
+        fstatat(c->blobs, sbx_blob_name(digest), &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+        return false;
+    if (ret_size)
+        *ret_size = st.st_size;
+    return true;
 }

@@ -40,7 +40,7 @@ static enum sbx_code upper_blob(struct sbx_store *s, const char *upper,
     rc = sbx_tree_pack(&what, to_fd, &tar, err);
     if (!rc && lseek(tar, 0, SEEK_SET))
         rc = sbx_err_errno(err, "read layer");
-    return rc ? rc : sbx_blob_put(s, from_fd, &tar, NULL, SBX_STORE_SIZE_MAX, digest, NULL, err);
+    return rc ? rc : sbx_blob_put(s->cache, from_fd, &tar, NULL, SBX_STORE_SIZE_MAX, digest, NULL, err);
 }
 
 static enum sbx_code new_config(const struct sbx_record *base, const char *diff_id, char **ret,
@@ -106,7 +106,7 @@ static enum sbx_code add_image(struct sbx_store *s, const struct sbx_record *bas
     ids[base->n_layers] = diff_id;
     rc = new_config(base, diff_id, &config, err);
     if (!rc)
-        rc = sbx_blob_put_mem(s, config, strlen(config), NULL, id, err);
+        rc = sbx_blob_put_mem(s->cache, config, strlen(config), NULL, id, err);
     r.config = config;
     return rc ? rc : sbx_record_add(s, &r, &full, 1, err);
 }

@@ -120,7 +120,7 @@ static const char *layer_media(struct sbx_store *s, const char *digest, int64_t 
     SBX_AUTO_FD int fd = -1;
     struct stat st = { 0 };
 
-    if (sbx_blob_open(s, digest, &fd, NULL) || fstat(fd, &st) ||
+    if (sbx_blob_open(s->cache, digest, &fd, NULL) || fstat(fd, &st) ||
         pread(fd, magic, sizeof(magic), 0) < 0)
         return types[0];
     *ret_size = st.st_size;
@@ -153,7 +153,7 @@ static enum sbx_code write_manifest(struct import *im, struct pending *p, const 
     text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     if (!text)
         return no_memory(err);
-    rc = sbx_blob_put_mem(im->store, text, strlen(text), NULL, digest, err);
+    rc = sbx_blob_put_mem(im->store->cache, text, strlen(text), NULL, digest, err);
     *ret_digest = sbx_arena_strdup(im->arena, digest);
     *ret_size = strlen(text);
     return rc || *ret_digest ? rc : no_memory(err);
@@ -166,12 +166,12 @@ static enum sbx_code to_cache(struct import *im, struct pending *p, const struct
     enum sbx_code rc;
 
     p->record.manifest = m->digest;
-    rc = sbx_blob_put_mem(im->store, p->record.config, strlen(p->record.config), p->record.id,
+    rc = sbx_blob_put_mem(im->store->cache, p->record.config, strlen(p->record.config), p->record.id,
                           digest, err);
     if (!rc && !m->digest)
         rc = write_manifest(im, p, &p->record.manifest, &manifest_size, err);
     for (size_t i = 0; !rc && i < m->n_names; i++)
-        rc = sbx_blob_index(im->store, p->record.manifest, manifest_size, MEDIA_MANIFEST,
+        rc = sbx_blob_index(im->store->cache, p->record.manifest, manifest_size, MEDIA_MANIFEST,
                             m->names[i], err);
     return rc;
 }
@@ -305,7 +305,7 @@ static enum sbx_code import_manifest(struct import *im, const struct sbx_descrip
         m.n_names = 1;
     }
     rc = import_image(im, &m, len, err);
-    return rc ? rc : sbx_blob_put_mem(im->store, text, len, d->digest, digest, err);
+    return rc ? rc : sbx_blob_put_mem(im->store->cache, text, len, d->digest, digest, err);
 }
 
 static enum sbx_code import_descriptor(struct import *im, const struct sbx_descriptor *d,

@@ -18,7 +18,7 @@ void sbx_source_close(struct sbx_source *src)
         struct entry *e = &src->v[i];
 
         if (e->digest[0] && !e->used)
-            sbx_blob_remove(src->store, e->digest); /* no image named it */
+            sbx_blob_remove(src->store->cache, e->digest); /* no image named it */
         free(e->name);
         free(e->link);
         free(e->data);
@@ -147,7 +147,7 @@ static enum sbx_code load_blob(struct entry *e, struct sbx_source *src, struct s
 {
     SBX_AUTO_FD int fd = -1;
     struct stat st;
-    enum sbx_code rc = sbx_blob_open(src->store, e->digest, &fd, err);
+    enum sbx_code rc = sbx_blob_open(src->store->cache, e->digest, &fd, err);
 
     if (rc)
         return rc;
@@ -211,13 +211,13 @@ enum sbx_code sbx_source_blob(struct sbx_source *src, const char *name, const ch
         return SBX_OK;
     }
     if (e)
-        return sbx_blob_put_mem(src->store, e->data, e->len, expect, ret_digest, err);
+        return sbx_blob_put_mem(src->store->cache, e->data, e->len, expect, ret_digest, err);
     if (src->dir >= 0) {
         SBX_AUTO_FD int fd = open_member(src, name);
 
         if (fd < 0)
             return sbx_err_errno(err, "%.200s", name);
-        return sbx_blob_put(src->store, read_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest, NULL,
+        return sbx_blob_put(src->store->cache, read_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest, NULL,
                             err);
     }
     return sbx_err_set(err, SBX_NOT_FOUND, "%.200s is missing", name);

@@ -34,12 +34,13 @@ enum sbx_code sbx_store_open(const char *state_dir, const char *cache_dir, struc
 
     if (!s)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    s->layers = s->images = s->blobs = -1;
+    s->layers = s->images = -1;
     s->state = strdup(state_dir);
-    s->cache = strdup(cache_dir);
-    if (!s->state || !s->cache)
+    if (!s->state)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    rc = open_below(s->state, "layers", &s->layers, err);
+    rc = sbx_cache_open(cache_dir, &s->cache, err);
+    if (!rc)
+        rc = open_below(s->state, "layers", &s->layers, err);
     if (!rc)
         rc = open_below(s->state, "images", &s->images, err);
     if (rc)
@@ -56,10 +57,8 @@ void sbx_store_close(struct sbx_store *s)
         close(s->layers);
     if (s->images >= 0)
         close(s->images);
-    if (s->blobs >= 0)
-        close(s->blobs);
     free(s->state);
-    free(s->cache);
+    sbx_cache_close(s->cache);
     free(s);
 }
 

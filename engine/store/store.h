@@ -5,19 +5,18 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "cache.h"
 #include "sbx/buf.h"
 #include "sbx/digest.h"
 #include "sbx/json.h"
 #include "sbx/store.h"
 #include "sbx/tree.h"
 
-#define HEX 64 /* digits of a SHA-256 */
-
 struct sbx_store {
-    char *state, *cache;
+    char *state;
+    struct sbx_cache *cache;
     int layers; /* STATE/layers */
     int images; /* STATE/images */
-    int blobs;  /* CACHE/blobs/sha256, -1 until an import needs it */
 };
 
 /* store.c; waits for it */
@@ -98,22 +97,6 @@ struct sbx_entry_name {
 /* SBX_OK; SBX_SCHEMA with what is wrong. Without `layer`, whiteout names mean nothing special. */
 enum sbx_code sbx_entry_name(const char *text, bool layer, struct sbx_entry_name *ret,
                              struct sbx_err *err);
-
-/* ---- blob.c: the cache ---- */
-
-/* Copy from `read` to its end into the cache; verified if `expect`. */
-enum sbx_code sbx_blob_put(struct sbx_store *s, sbx_read_fn read, void *ctx, const char *expect,
-                           int64_t max, char ret_digest[SBX_DIGEST_TEXT_SIZE], int64_t *ret_size,
-                           struct sbx_err *err);
-enum sbx_code sbx_blob_put_mem(struct sbx_store *s, const void *data, size_t len,
-                               const char *expect, char ret_digest[SBX_DIGEST_TEXT_SIZE],
-                               struct sbx_err *err);
-enum sbx_code sbx_blob_open(struct sbx_store *s, const char *digest, int *ret_fd,
-                            struct sbx_err *err);
-void sbx_blob_remove(struct sbx_store *s, const char *digest);
-/* Name a manifest in CACHE/index.json. */
-enum sbx_code sbx_blob_index(struct sbx_store *s, const char *digest, size_t size,
-                             const char *media_type, const char *name, struct sbx_err *err);
 
 /* ---- source.c: an archive or a directory to import ---- */
 

@@ -151,7 +151,7 @@ enum sbx_code sbx_layer_unpack(struct sbx_store *s, const char *digest, const ch
     l->la = sbx_archive(err);
     if (!l->la)
         return SBX_UNAVAILABLE;
-    rc = sbx_blob_open(s, digest, &fd, err);
+    rc = sbx_blob_open(s->cache, digest, &fd, err);
     if (!rc)
         rc = temporary(s, ret_tmp, err);
     if (rc)

@@ -1,0 +1,73 @@
+/**
+ * @file
+ * Blobs by digest in the cache directory, an OCI image layout that other tools read too. Content is
+ * verified before it gets its name and never changes after; the whole directory may be deleted at any
+ * time. OCI Image Specification 1.1, "Image Layout".
+ *
+ *     CACHE/oci-layout, index.json, blobs/sha256/HEX
+ *     CACHE/partial/HEX        what a download brought so far; its lock is the download's
+ */
+#ifndef SBX_CACHE_H
+#define SBX_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sbx/digest.h"
+#include "sbx/err.h"
+#include "sbx/tree.h"
+
+struct sbx_cache; /* opaque; not for several threads at once */
+
+/** Nothing is made on disk before something is written. SBX_OK or SBX_NO_MEMORY. */
+SBX_MUST_USE enum sbx_code sbx_cache_open(const char *dir, struct sbx_cache **ret,
+                                          struct sbx_err *err);
+void sbx_cache_close(struct sbx_cache *c); /**< NULL is fine */
+SBX_DEFINE_AUTO_PTR(sbx_cache, sbx_cache_close);
+const char *sbx_cache_dir(const struct sbx_cache *c);
+
+/** Is the blob here? `ret_size` may be NULL. */
+bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size);
+/** Copy from `read` to its end into the cache, at most `max` bytes; verified if `expect`. */
+SBX_MUST_USE enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx,
+                                        const char *expect, int64_t max,
+                                        char ret_digest[SBX_DIGEST_TEXT_SIZE], int64_t *ret_size,
+                                        struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_blob_put_mem(struct sbx_cache *c, const void *data, size_t len,
+                                            const char *expect,
+                                            char ret_digest[SBX_DIGEST_TEXT_SIZE],
+                                            struct sbx_err *err);
+/** SBX_OK with a descriptor to read, SBX_NOT_FOUND, SBX_IO. */
+SBX_MUST_USE enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd,
+                                         struct sbx_err *err);
+void sbx_blob_remove(struct sbx_cache *c, const char *digest);
+/** Name a manifest in CACHE/index.json. */
+SBX_MUST_USE enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
+                                          const char *media_type, const char *name,
+                                          struct sbx_err *err);
+
+/* ---- a blob that comes in pieces and may be cut ---- */
+
+struct sbx_blob_writer; /* opaque: a download; it holds the blob's lock */
+
+/**
+ * Begin or go on. Waits while another command downloads the same blob, so that it comes once.
+ * @param ret NULL: the blob is here
+ */
+SBX_MUST_USE enum sbx_code sbx_blob_writer_open(struct sbx_cache *c, const char *digest,
+                                                int64_t size, struct sbx_blob_writer **ret,
+                                                struct sbx_err *err);
+int64_t sbx_blob_writer_have(const struct sbx_blob_writer *w); /**< bytes that are here */
+/** SBX_OK, SBX_SCHEMA (more than the size that was said), SBX_IO. */
+SBX_MUST_USE enum sbx_code sbx_blob_writer_add(struct sbx_blob_writer *w, const void *data,
+                                               size_t len, struct sbx_err *err);
+/** Forget what is here: the server begins anew. */
+SBX_MUST_USE enum sbx_code sbx_blob_writer_restart(struct sbx_blob_writer *w, struct sbx_err *err);
+/** Verify and name it. SBX_SCHEMA: wrong size or digest; then nothing of it is kept. */
+SBX_MUST_USE enum sbx_code sbx_blob_writer_finish(struct sbx_blob_writer *w, struct sbx_err *err);
+/** What is here stays for the next attempt. NULL is fine. */
+void sbx_blob_writer_free(struct sbx_blob_writer *w);
+SBX_DEFINE_AUTO_PTR(sbx_blob_writer, sbx_blob_writer_free);
+
+#endif
