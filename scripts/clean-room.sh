@@ -19,7 +19,6 @@ command -v debootstrap >/dev/null || { echo "clean-room: apt-get install deboots
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sbx-base
 room=$(mktemp -d "${SBX_CLEAN_ROOM_DIR:-/var/tmp}/sbx-clean-room.XXXXXX")
-chmod 755 "$room" # it becomes /
 cleanup() {
     if [ "$keep" = yes ]; then
         echo "clean-room: kept at $room"
@@ -38,6 +37,7 @@ if [ ! -s "$cache/clean-room.tar" ]; then
 else
     tar -C "$room" --xattrs -xpf "$cache/clean-room.tar"
 fi
+chmod 755 "$room" # it becomes /
 # What this machine needs to reach its package mirror is the machine's business, not the project's.
 cp -L /etc/resolv.conf "$room/etc/resolv.conf"
 cp /etc/hosts "$room/etc/hosts"
