@@ -35,6 +35,9 @@ bool sbx_check_is_old(const struct sbx_checker *c)
     for (size_t i = 0; c->near && c->near->kit && i < c->a->kits.len; i++)
         if (!strcmp(c->a->kits.v[i].name, c->near->kit))
             version = c->a->kits.v[i].schema_version;
+    for (size_t i = 0; c->near && c->near->kit && i < c->a->parents.len; i++)
+        if (!strcmp(c->a->parents.v[i].name, c->near->kit))
+            version = c->a->parents.v[i].schema_version;
     return version && !strcmp(version, "1");
 }
 

@@ -49,7 +49,7 @@ static enum sbx_code validate(const struct sbx_artifact *a, struct sbx_diags *di
     return SBX_OK;
 }
 
-static struct sbx_artifact *new_artifact(void)
+struct sbx_artifact *sbx_artifact_new(void)
 {
     struct sbx_arena *arena = sbx_arena_new();
     struct sbx_artifact *a = arena ? sbx_arena_alloc(arena, sizeof(*a)) : NULL;
@@ -62,7 +62,7 @@ static struct sbx_artifact *new_artifact(void)
     return a;
 }
 
-static enum sbx_code sum_up(const struct sbx_composer *c, size_t before, struct sbx_err *err)
+enum sbx_code sbx_compose_sum_up(const struct sbx_composer *c, size_t before, struct sbx_err *err)
 {
     enum sbx_code rc = c->conflict ? SBX_CONFLICT : SBX_SCHEMA;
     const struct sbx_diag *first = NULL;
@@ -76,9 +76,9 @@ static enum sbx_code sum_up(const struct sbx_composer *c, size_t before, struct 
                        first->message);
 }
 
-static void merge(struct sbx_composer *c)
+void sbx_compose_merge(struct sbx_composer *c)
 {
-    sbx_compose_base(c, c->kits[0]);
+    sbx_compose_base(c);
     sbx_compose_sections(c);
     sbx_compose_credentials(c);
     sbx_compose_files(c);
@@ -91,12 +91,77 @@ static enum sbx_code run(struct sbx_composer *c, struct sbx_err *err)
 
     sbx_compose_check(c);
     if (c->diags->errors == before)
-        merge(c);
+        sbx_compose_merge(c);
     if (!c->no_memory && c->diags->errors == before)
         rc = validate(c->out, c->diags);
     if (c->no_memory || rc)
         return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
-    return c->diags->errors == before ? SBX_OK : sum_up(c, before, err);
+    return c->diags->errors == before ? SBX_OK : sbx_compose_sum_up(c, before, err);
+}
+
+/* The kits of one composition: the base, the mixins that it names, the caller's. */
+struct gathered {
+    struct sbx_artifact *extended; /* the base with its parents; NULL: it has none */
+    struct sbx_artifact **own;     /* loaded mixins of the base */
+    size_t n_own;
+    const struct sbx_artifact **kits;
+    const char **references;
+    size_t n;
+};
+
+static void gathered_release(struct gathered *g)
+{
+    sbx_artifact_free(g->extended);
+    for (size_t i = 0; i < g->n_own; i++)
+        sbx_artifact_free(g->own[i]);
+    free(g->own);
+    free(g->kits);
+    free(g->references);
+}
+SBX_DEFINE_AUTO(gathered, gathered_release);
+
+static enum sbx_code load_mixins(struct gathered *g, const struct sbx_artifact *base,
+                                 const struct sbx_compose_opts *opts, struct sbx_diags *diags,
+                                 struct sbx_err *err)
+{
+    const struct sbx_strs *m = &base->mixins;
+
+    g->own = calloc(m->len + 1, sizeof(*g->own));
+    if (!g->own)
+        return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
+    for (; opts->fetch && g->n_own < m->len; g->n_own++) {
+        enum sbx_code rc = opts->fetch(opts->fetch_data, m->v[g->n_own], m->at[g->n_own], diags,
+                                       &g->own[g->n_own], err);
+
+        if (rc)
+            return sbx_err_wrap(err, rc, "kit %s: mixins: %s", base->name, m->v[g->n_own]);
+    }
+    return SBX_OK;
+}
+
+static enum sbx_code line_up(struct gathered *g, const struct sbx_artifact *base,
+                             const struct sbx_artifact *const *mixins, size_t n,
+                             const struct sbx_compose_opts *opts, struct sbx_err *err)
+{
+    const char *const *given = opts->references;
+    size_t at = 0;
+
+    g->n = 1 + g->n_own + n;
+    g->kits = calloc(g->n, sizeof(*g->kits));
+    g->references = calloc(g->n, sizeof(*g->references));
+    if (!g->kits || !g->references)
+        return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
+    g->kits[at] = base;
+    g->references[at++] = given ? given[0] : NULL;
+    for (size_t i = 0; i < g->n_own; i++) {
+        g->kits[at] = g->own[i];
+        g->references[at++] = base->mixins.v[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        g->kits[at] = mixins[i];
+        g->references[at++] = given ? given[i + 1] : NULL;
+    }
+    return SBX_OK;
 }
 
 enum sbx_code sbx_compose(const struct sbx_artifact *base, const struct sbx_artifact *const *mixins,
@@ -104,17 +169,26 @@ enum sbx_code sbx_compose(const struct sbx_artifact *base, const struct sbx_arti
                           struct sbx_artifact **ret, struct sbx_err *err)
 {
     static const struct sbx_compose_opts none;
-    SBX_AUTO_PTR(sbx_artifact) out = new_artifact();
-    SBX_AUTO_FREE const struct sbx_artifact **kits = calloc(n + 1, sizeof(*kits));
-    struct sbx_composer c = { .out = out, .kits = kits, .n = n + 1, .diags = diags };
-    enum sbx_code rc;
+    SBX_AUTO_PTR(sbx_artifact) out = sbx_artifact_new();
+    SBX_AUTO(gathered) g = { .n = 0 };
+    struct sbx_composer c = { .out = out, .diags = diags, .opts = opts ? opts : &none };
+    enum sbx_code rc = SBX_OK;
 
-    if (!out || !kits)
+    if (!out)
         return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
-    c.opts = opts ? opts : &none;
-    kits[0] = base;
-    for (size_t i = 0; i < n; i++)
-        kits[i + 1] = mixins[i];
+    if (c.opts->fetch)
+        rc = sbx_kit_extend(base, c.opts, diags, &g.extended, err);
+    if (g.extended)
+        base = g.extended;
+    if (!rc)
+        rc = load_mixins(&g, base, c.opts, diags, err);
+    if (!rc)
+        rc = line_up(&g, base, mixins, n, c.opts, err);
+    if (rc)
+        return rc;
+    c.kits = g.kits;
+    c.n = g.n;
+    c.references = g.references;
     rc = run(&c, err);
     if (!rc)
         *ret = SBX_TAKE(out);

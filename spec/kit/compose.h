@@ -6,9 +6,12 @@
 
 struct sbx_composer {
     struct sbx_artifact *out;
+    bool extends; /* two sandbox kits, the parent first: the rules of `extends` */
     const struct sbx_artifact *const *kits; /* base first */
     size_t n;
     const struct sbx_compose_opts *opts; /* never NULL */
+    const char *const *references; /* parallel to kits; NULL: none */
+    struct sbx_places *places; /* of out, while it grows */
     struct sbx_diags *diags;
     bool conflict;  /* a finding is about two kits, not one */
     bool no_memory; /* sticks: looked at once at the end */
@@ -39,8 +42,21 @@ struct sbx_keyed {
 typedef const void *sbx_list_fn(const struct sbx_artifact *a, size_t i, const char **ret_key);
 struct sbx_keyed *sbx_compose_group(struct sbx_composer *c, sbx_list_fn *list, size_t *ret_n);
 
+/* Copy where the field of a kit was written, for the field of `out` (compose_base.c). */
+void sbx_copy_place(struct sbx_composer *c, const struct sbx_artifact *from, const void *field,
+                    const void *copy);
+struct sbx_kit_ref sbx_copy_ref(struct sbx_composer *c, const struct sbx_kit_ref *from);
+/* An artifact in an arena of its own; NULL: no memory (compose.c). */
+struct sbx_artifact *sbx_artifact_new(void);
+/* err for the errors that composing added to diags; the code (compose.c). */
+enum sbx_code sbx_compose_sum_up(const struct sbx_composer *c, size_t before, struct sbx_err *err);
+/* Merge all sections of c->kits into c->out (compose.c). */
+void sbx_compose_merge(struct sbx_composer *c);
+/* Is something that a parent locked changed? (compose_locked.c) */
+void sbx_compose_locked(struct sbx_composer *c);
+
 /* The manifest and what only the sandbox kit has (compose_base.c). */
-void sbx_compose_base(struct sbx_composer *c, const struct sbx_artifact *base);
+void sbx_compose_base(struct sbx_composer *c);
 /* Sections that all kits have (compose_merge.c). */
 void sbx_compose_sections(struct sbx_composer *c);
 void sbx_compose_credentials(struct sbx_composer *c); /* compose_credential.c */

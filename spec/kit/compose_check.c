@@ -58,6 +58,9 @@ static void check_reserved(struct sbx_composer *c)
 /* The agent itself, or one that the agent extends: a variant of it. */
 static bool is_agent(const struct sbx_artifact *base, const char *wanted)
 {
+    for (size_t i = 0; i < base->parents.len; i++)
+        if (!strcmp(base->parents.v[i].name, wanted))
+            return true;
     return !strcmp(base->name, wanted) || (base->extends && !strcmp(base->extends, wanted));
 }
 

@@ -93,6 +93,20 @@ static bool differ(const json_t *a, const json_t *b, struct difference *d)
     return true;
 }
 
+/* Under `extends` nobody can say whose entry wins, equal or not (S7). */
+static void inherited(struct sbx_composer *c, const struct sbx_credential *first,
+                      const struct sbx_credential *again)
+{
+    char path[120];
+
+    snprintf(path, sizeof(path), "credentials[service=%.80s]", again->service);
+    sbx_compose_conflict(c, "credential-conflict", again->at, path,
+                         "leave it out: the parent's is inherited",
+                         "credential %s defined in both %s and %s (%s:%u)", again->service,
+                         c->kits[0]->name, c->kits[1]->name,
+                         first->at.pos.file ? first->at.pos.file : "", first->at.pos.line);
+}
+
 static void compare(struct sbx_composer *c, size_t kit, size_t i, size_t first_kit, size_t first)
 {
     SBX_AUTO_JSON json_t *a = form(c, c->kits[first_kit], first);
@@ -135,6 +149,8 @@ void sbx_compose_credentials(struct sbx_composer *c)
 
         if (first == &all[i])
             out->credentials.v[out->credentials.len++] = sbx_copy_credential(c, all[i].element);
+        else if (c->extends && all[i].kit != first->kit)
+            inherited(c, first->element, all[i].element);
         else
             compare(c, all[i].kit, all[i].index, first->kit, first->index);
     }

@@ -1,4 +1,5 @@
 /* Sections that every kit may have, each by its rule (seed "composition", "Merge rules"). */
+#include <stdio.h>
 #include <string.h>
 
 #include "compose.h"
@@ -46,6 +47,31 @@ static void append_strs(struct sbx_composer *c, struct sbx_strs *to, const struc
             append_strs(c, &(c)->out->member, &(c)->kits[k]->member, (c)->kits[k]->at, once);      \
     } while (0)
 
+static bool same_text(const char *a, const char *b)
+{
+    return !strcmp(a && *a ? a : "", b && *b ? b : "");
+}
+
+/* Under `extends` a port is known by number and protocol: the same once, another name is a conflict. */
+static bool is_inherited(struct sbx_composer *c, const struct sbx_port *p)
+{
+    for (size_t i = 0; c->extends && i < c->kits[0]->ports.len; i++) {
+        const struct sbx_port *q = &c->kits[0]->ports.v[i];
+        bool udp = same_text(p->protocol, "udp");
+
+        if (p == q || p->container != q->container || same_text(q->protocol, "udp") != udp)
+            continue;
+        if (!same_text(p->name, q->name))
+            sbx_compose_conflict(c, "extends-conflict", p->at, "ports",
+                                 "leave out the port, or use the parent's name",
+                                 "port %d/%s is declared in both %s and %s (%s:%u)", p->container,
+                                 udp ? "udp" : "tcp", c->kits[0]->name, c->kits[1]->name,
+                                 q->at.pos.file ? q->at.pos.file : "", q->at.pos.line);
+        return true;
+    }
+    return false;
+}
+
 static void merge_ports(struct sbx_composer *c)
 {
     if (!ROOM(c, ports))
@@ -54,6 +80,8 @@ static void merge_ports(struct sbx_composer *c)
         for (size_t i = 0; i < c->kits[k]->ports.len; i++) {
             const struct sbx_port *p = &c->kits[k]->ports.v[i];
 
+            if (k && is_inherited(c, p))
+                continue;
             c->out->ports.v[c->out->ports.len++] = (struct sbx_port){
                 .at = sbx_copy_origin(c, p->at),
                 .container = p->container,
@@ -159,7 +187,20 @@ static const void *volume_at(const struct sbx_artifact *a, size_t i, const char 
     return &a->volumes.v[i];
 }
 
-/* The last kit that names a path wins (S21). */
+static void volume_twice(struct sbx_composer *c, const struct sbx_volume *first,
+                         const struct sbx_volume *again)
+{
+    char path[200];
+
+    snprintf(path, sizeof(path), "volumes[path=%.150s]", again->path);
+    sbx_compose_conflict(c, "extends-conflict", again->at, path,
+                         "leave it out of the child, or use another path",
+                         "volume %.150s is declared in both %s and %s (%s:%u)", again->path,
+                         c->kits[0]->name, c->kits[1]->name,
+                         first->at.pos.file ? first->at.pos.file : "", first->at.pos.line);
+}
+
+/* The last kit that names a path wins; under `extends` nobody may name it again (S21). */
 static void merge_volumes(struct sbx_composer *c)
 {
     size_t n;
@@ -167,10 +208,13 @@ static void merge_volumes(struct sbx_composer *c)
 
     c->out->volumes.v = sbx_copy_array(c, n, sizeof(*c->out->volumes.v));
     c->out->volumes.set = n > 0;
-    for (size_t i = 0; i < n && c->out->volumes.v; i++)
+    for (size_t i = 0; i < n && c->out->volumes.v; i++) {
+        if (c->extends && all[i].kit != all[all[i].first].kit)
+            volume_twice(c, all[all[i].first].element, all[i].element);
         if (all[i].first == i)
             c->out->volumes.v[c->out->volumes.len++] =
                 sbx_copy_volume(c, all[all[i].last].element);
+    }
 }
 
 void sbx_compose_sections(struct sbx_composer *c)
@@ -178,10 +222,14 @@ void sbx_compose_sections(struct sbx_composer *c)
     for (size_t k = 0; k < c->n; k++) {
         c->out->caps_set = c->out->caps_set || c->kits[k]->caps_set;
         c->out->security_set = c->out->security_set || c->kits[k]->security_set;
+        if (c->kits[k]->privileged && !c->out->privileged)
+            sbx_copy_place(c, c->kits[k], &c->kits[k]->privileged, &c->out->privileged);
         c->out->privileged = c->out->privileged || c->kits[k]->privileged;
     }
-    MERGE_STRS(c, allow, false);
-    MERGE_STRS(c, deny, false);
+    MERGE_STRS(c, allow, c->extends);
+    MERGE_STRS(c, deny, c->extends);
+    if (c->extends)
+        MERGE_STRS(c, mixins, true);
     MERGE_STRS(c, licenses, true);
     MERGE_STRS(c, locked, true);
     MERGE_STRS(c, warnings, false);

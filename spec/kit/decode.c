@@ -60,7 +60,7 @@ void sbx_decode_place(struct sbx_decoder *d, const void *field, struct sbx_pos p
         p->v = v;
         p->cap = cap;
     }
-    p->v[p->len++] = (struct sbx_place){ field, pos };
+    p->v[p->len++] = (struct sbx_place){ field, pos, d->kit };
 }
 
 static size_t keep_path(struct sbx_decoder *d, int added)
@@ -210,6 +210,16 @@ static bool usable_key(struct sbx_decoder *d, const struct sbx_yaml_node *key)
     return item_text(d, key, "a string as the key") != NULL;
 }
 
+/* From the key to the end of the value, if they stand together. */
+static struct sbx_origin entry_origin(struct sbx_decoder *d, const struct sbx_yaml_entry *e)
+{
+    struct sbx_origin at = sbx_decode_origin(d, e->key);
+
+    if (e->value->pos.from >= at.pos.to)
+        at.pos.to = e->value->pos.to;
+    return at;
+}
+
 void sbx_decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
                       const struct sbx_yaml_node *n, struct sbx_pairs *out)
 {
@@ -231,8 +241,7 @@ void sbx_decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
         mark = sbx_decode_enter(d, e->key->text);
         value = item_text(d, e->value, "a string");
         if (value)
-            out->v[out->len++] = (struct sbx_pair){ e->key->text, value,
-                                                    sbx_decode_origin(d, e->key) };
+            out->v[out->len++] = (struct sbx_pair){ e->key->text, value, entry_origin(d, e) };
         sbx_decode_leave(d, mark);
     }
 }

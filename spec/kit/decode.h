@@ -10,6 +10,7 @@
 struct sbx_place {
     const void *field;
     struct sbx_pos pos;
+    const char *kit;
 };
 struct sbx_places {
     struct sbx_place *v;
@@ -61,7 +62,7 @@ bool sbx_decode_has(const struct sbx_yaml_node *root, const char *path); /* is i
 /* Where the key of a dotted path below the root stands; the root's place if there is none. */
 struct sbx_pos sbx_decode_pos(const struct sbx_yaml_node *root, const char *path);
 /* What follows the tables of both versions: the flat launch lists, and what is not applied. */
-void sbx_decode_launch(struct sbx_decoder *d, struct sbx_artifact *a);
+bool sbx_flatten_launch(struct sbx_artifact *a); /* false: no memory */
 void sbx_decode_not_applied(struct sbx_decoder *d, const struct sbx_yaml_node *root,
                             struct sbx_artifact *a);
 

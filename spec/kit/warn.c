@@ -59,16 +59,16 @@ struct sbx_pos sbx_decode_pos(const struct sbx_yaml_node *root, const char *path
     return e ? e->key->pos : root->pos;
 }
 
-/* entrypoint[1:] and then `tail` */
-static void join(struct sbx_decoder *d, const struct sbx_strs *entrypoint,
+/* entrypoint[1:] and then `tail`; false: no memory */
+static bool join(struct sbx_arena *arena, const struct sbx_strs *entrypoint,
                  const struct sbx_strs *tail, struct sbx_strs *out)
 {
     size_t fixed = entrypoint->len ? entrypoint->len - 1 : 0;
 
-    out->v = sbx_decode_alloc(d, fixed + tail->len, sizeof(*out->v));
-    out->at = sbx_decode_alloc(d, fixed + tail->len, sizeof(*out->at));
+    *out = (struct sbx_strs){ .v = sbx_arena_array(arena, fixed + tail->len, sizeof(*out->v)) };
+    out->at = sbx_arena_array(arena, fixed + tail->len, sizeof(*out->at));
     if (!out->v || !out->at)
-        return;
+        return false;
     for (size_t i = 0; i < fixed; i++) {
         out->at[out->len] = entrypoint->at[i + 1];
         out->v[out->len++] = entrypoint->v[i + 1];
@@ -78,17 +78,19 @@ static void join(struct sbx_decoder *d, const struct sbx_strs *entrypoint,
         out->v[out->len++] = tail->v[i];
     }
     out->set = out->len > 0;
+    return true;
 }
 
-void sbx_decode_launch(struct sbx_decoder *d, struct sbx_artifact *a)
+bool sbx_flatten_launch(struct sbx_artifact *a)
 {
     const struct sbx_launch *l = &a->launch;
 
     if (l->entrypoint.len)
         a->binary = l->entrypoint.v[0];
-    join(d, &l->entrypoint, &l->noninteractive, &a->run_options);
-    join(d, &l->entrypoint, l->interactive.set ? &l->interactive : &l->noninteractive,
-         &a->interactive_options);
+    return join(a->arena, &l->entrypoint, &l->noninteractive, &a->run_options) &&
+           join(a->arena, &l->entrypoint,
+                l->interactive.set ? &l->interactive : &l->noninteractive,
+                &a->interactive_options);
 }
 
 static void not_applied(struct sbx_decoder *d, struct sbx_artifact *a, struct sbx_pos pos,

@@ -212,6 +212,7 @@ struct sbx_artifact {
     const char *digest;
     /* composed artifacts only */
     SBX_LIST(sbx_kit_ref) kits; /**< what was composed, base first */
+    SBX_LIST(sbx_kit_ref) parents; /**< what the base extends, nearest first; they are merged in */
 };
 
 void sbx_artifact_free(struct sbx_artifact *a); /**< Free it; NULL is fine. */
@@ -291,22 +292,51 @@ bool sbx_kit_name_reserved(const char *name);
  */
 typedef const char *sbx_builtin_digest_fn(const char *name, void *data);
 
+/**
+ * Load the kit that another one names in `extends` or `mixins`, for use. Relative references are
+ * relative to the file that `at` names, and stay in its tree (S24).
+ * @return SBX_OK, or the error, which names the reference; SBX_UNSUPPORTED: this kind cannot be had
+ */
+typedef enum sbx_code sbx_kit_fetch_fn(void *data, const char *reference, struct sbx_origin at,
+                                       struct sbx_diags *diags, struct sbx_artifact **ret,
+                                       struct sbx_err *err);
+#define SBX_EXTENDS_MAX 5 /* parents above a kit; the specification's bound */
+
 /** What composition asks its caller; every field may be empty. */
 struct sbx_compose_opts {
     const char *const *references; /**< parallel to base and mixins (1 + n), as the user wrote them */
     /** S30: a kit with a reserved name must be the built-in itself. NULL: only embedded ones pass. */
     sbx_builtin_digest_fn *builtin_digest;
     void *data; /**< for builtin_digest */
+    /** Resolves extends and mixins of the base. NULL: they are left alone. */
+    sbx_kit_fetch_fn *fetch;
+    void *fetch_data;
 };
 
 /**
- * Compose one sandbox kit with mixins (seed "composition", S5, S7, S21, S23, S26, S30), in this order.
+ * Merge a sandbox kit with what it extends, from the topmost parent down (seed "extends", S6, S7, S19
+ * to S21). Nothing is validated; sbx_compose() does this and validates.
+ *
+ * @param opts `fetch` loads the parents
+ * @param ret  the caller's; NULL: the kit extends nothing, take it as it is
+ * @return SBX_OK, SBX_CONFLICT, SBX_SCHEMA or SBX_LIMIT (diags has the errors, err sums up),
+ *         SBX_NO_MEMORY, what `fetch` returned
+ */
+SBX_MUST_USE enum sbx_code sbx_kit_extend(const struct sbx_artifact *kit,
+                                          const struct sbx_compose_opts *opts,
+                                          struct sbx_diags *diags, struct sbx_artifact **ret,
+                                          struct sbx_err *err);
+
+/**
+ * Compose one sandbox kit with mixins (seed "composition", S5, S7, S21, S23, S26, S30), in this order:
+ * what the base extends, the base, the mixins it names itself, `mixins`. The first and the third need
+ * opts->fetch.
  * Checks kinds, unique and reserved names and requires.agent, merges, and validates the whole again;
  * the remarks of single kits are not repeated. Elements keep their origins, so that each rule,
  * variable, command and file tells its kit. `extends`, `mixins`, `args` and `requires` were the
  * business of the single kits: the composed artifact has none.
  *
- * @param base kind sandbox; its extends and mixins are applied by now
+ * @param base kind sandbox; without opts->fetch its extends and mixins have no effect
  * @param opts may be NULL
  * @param ret  the caller's; keeps nothing of the inputs but embedded bytes
  * @return SBX_OK, SBX_CONFLICT (kits contradict each other) or SBX_SCHEMA (then diags has the errors,
@@ -316,6 +346,23 @@ SBX_MUST_USE enum sbx_code sbx_compose(const struct sbx_artifact *base,
                                        const struct sbx_artifact *const *mixins, size_t n,
                                        const struct sbx_compose_opts *opts, struct sbx_diags *diags,
                                        struct sbx_artifact **ret, struct sbx_err *err);
+
+/** One element of an artifact: what provenance lists, and what `locked` protects. */
+struct sbx_element {
+    const char *path;  /**< "sandbox.image", "credentials[service=github]", "setup.install[0]" */
+    const char *value; /**< as text, whole: lists and mappings as JSON */
+    struct sbx_origin at; /**< line 0: only the kit or file is known */
+    const char *args;  /**< arguments whose values are in it: "channel, version"; NULL: none */
+    bool adds;         /**< of a list that is concatenated: each element is a change of its own */
+};
+/**
+ * List all elements in the order of the grammar.
+ * @param arena owns list and texts that the artifact has not; the rest lives with the artifact
+ * @return SBX_OK or SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_artifact_elements(const struct sbx_artifact *a,
+                                                 struct sbx_arena *arena,
+                                                 struct sbx_element **ret, size_t *ret_n);
 
 /** Validation of one artifact, the same for a single kit and a composed one (S23). */
 void sbx_artifact_validate(const struct sbx_artifact *a, bool composed, struct sbx_diags *diags);
