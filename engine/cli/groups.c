@@ -42,15 +42,33 @@ const struct sbx_opt sbx_sandbox_rows[] = {
     SBX_OPT_END
 };
 
+#define KIT_ARGS                                                                                   \
+    SBX_LISTOF(struct sbx_kit_opts, args, "kit-arg", 0, "[KIT.]NAME=VALUE",                        \
+               "Value of a kit's argument, for all kits or one (repeatable)"),                     \
+        SBX_LISTOF(struct sbx_kit_opts, args_files, "kit-args-file", 0, "FILE",                    \
+                   "Read values of kit arguments from a file, NAME=VALUE a line (repeatable)"),    \
+        SBX_OPT_END
+
 const struct sbx_opt sbx_kit_rows[] = {
     SBX_LISTOF(struct sbx_kit_opts, kits, "kit", 0, "KIT",
                "Add a kit: a directory or a built-in name (repeatable, applied in this order)"),
-    SBX_LISTOF(struct sbx_kit_opts, args, "kit-arg", 0, "[KIT.]NAME=VALUE",
-               "Value of a kit's argument (repeatable)"),
-    SBX_LISTOF(struct sbx_kit_opts, args_files, "kit-args-file", 0, "FILE",
-               "Read values of kit arguments from a file (repeatable)"),
-    SBX_OPT_END
+    KIT_ARGS
 };
+
+const struct sbx_opt sbx_kit_arg_rows[] = { KIT_ARGS };
+
+struct sbx_resolve sbx_kit_resolve(const struct sbx_kit_opts *o, const char *word)
+{
+    return (struct sbx_resolve){
+        .word = word,
+        .kits = o->kits.v,
+        .n_kits = o->kits.n,
+        .args = o->args.v,
+        .n_args = o->args.n,
+        .args_files = o->args_files.v,
+        .n_args_files = o->args_files.n,
+    };
+}
 
 const struct sbx_opt sbx_runtime_rows[] = {
     SBX_TEXT(struct sbx_runtime_opts, runtime, "runtime", 0, "KIND",

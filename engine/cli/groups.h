@@ -6,6 +6,7 @@
 #define SBX_CLI_GROUPS_H
 
 #include "cli.h"
+#include "sbx/resolve.h"
 
 /** How a sandbox is made (run, create, plan). */
 struct sbx_sandbox_opts {
@@ -21,6 +22,9 @@ struct sbx_kit_opts {
     struct sbx_texts kits, args, args_files;
 };
 extern const struct sbx_opt sbx_kit_rows[];
+extern const struct sbx_opt sbx_kit_arg_rows[]; /**< the same struct, without --kit */
+/** What these options say, for the resolver; `word` may be NULL. */
+struct sbx_resolve sbx_kit_resolve(const struct sbx_kit_opts *o, const char *word);
 
 /** Which runtime (whatever makes a sandbox or handles images). */
 struct sbx_runtime_opts {

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "groups.h"
 #include "out.h"
 #include "sbx/resolve.h"
 #include "verbs.h"
@@ -117,17 +118,141 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
     line(cli, "Digest", a->digest);
 }
 
+struct inspect_opts {
+    struct sbx_kit_opts kit;
+    bool resolved, provenance;
+};
+
+static const struct sbx_opt rows[] = {
+    SBX_SWITCH(struct inspect_opts, resolved, "resolved", 0,
+               "Merge what the kit extends and the mixins it names"),
+    SBX_SWITCH(struct inspect_opts, provenance, "provenance", 0,
+               "List each element with the kit, file and line it comes from (with --resolved)"),
+    SBX_OPT_END
+};
+
+static const struct sbx_opt_group groups[] = {
+    { .v = rows },
+    SBX_GROUP("Kits", sbx_kit_arg_rows, struct inspect_opts, kit),
+};
+
+/* A mixin alone has nothing to be merged with. */
+static enum sbx_code load_alone(struct sbx_cli *cli, struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct inspect_opts *o = cli->options;
+    struct sbx_resolve r = sbx_kit_resolve(&o->kit, NULL);
+    SBX_AUTO_PTR(sbx_arg_values) values = NULL;
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    enum sbx_code rc = sbx_resolve_values(&r, &values, err);
+    bool fill_in = o->resolved || r.n_args || r.n_args_files;
+
+    if (!rc)
+        rc = sbx_resolve_load(&r, cli->args.v[0], fill_in ? values : NULL, &cli->diags, &a, err);
+    if (!rc && fill_in && strcmp(a->kind, "sandbox"))
+        rc = sbx_arg_values_finish(values, err);
+    if (!rc)
+        *ret = SBX_TAKE(a);
+    return rc;
+}
+
+static enum sbx_code load_kit(struct sbx_cli *cli, struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct inspect_opts *o = cli->options;
+    struct sbx_resolve r = sbx_kit_resolve(&o->kit, cli->args.v[0]);
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    bool used;
+    enum sbx_code rc = load_alone(cli, &a, err);
+
+    if (rc || !o->resolved || strcmp(a->kind, "sandbox")) {
+        *ret = SBX_TAKE(a);
+        return rc;
+    }
+    sbx_diags_drop(&cli->diags, SBX_WARNING, "not-applied"); /* now it is */
+    return sbx_resolve(&r, &cli->diags, ret, &used, err);
+}
+
+/* "claude (kits/agents/claude/spec.yaml:12:3)" */
+static const char *place_text(struct sbx_cli *cli, const struct sbx_origin *at)
+{
+    if (!at->pos.line)
+        return at->pos.file ? at->pos.file : "";
+    return sbx_arena_printf(cli->arena, "%s:%u:%u", at->pos.file ? at->pos.file : "", at->pos.line,
+                            at->pos.column);
+}
+
+static enum sbx_code provenance_table(struct sbx_cli *cli, const struct sbx_element *v, size_t n,
+                                      struct sbx_err *err)
+{
+    static const char *const head[] = { "ELEMENT", "VALUE", "KIT", "PLACE", "ARGS" };
+    struct sbx_columns c = { .arena = cli->arena, .head = head, .n = 5 };
+
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strcspn(v[i].value, "\n"), shown = len > 40 ? 40 : len;
+        const char *cells[] = {
+            v[i].path,
+            sbx_arena_printf(cli->arena, "%.*s%s", (int)shown, v[i].value,
+                             v[i].value[shown] ? "..." : ""),
+            v[i].at.kit,
+            place_text(cli, &v[i].at),
+            v[i].args,
+        };
+        enum sbx_code rc = sbx_columns_add(&c, cells, err);
+
+        if (rc)
+            return rc;
+    }
+    sbx_columns_print(&c, cli->out);
+    return SBX_OK;
+}
+
+static json_t *provenance_json(const struct sbx_element *v, size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        const struct sbx_pos *pos = &v[i].at.pos;
+        json_t *row = json_pack("{s:s,s:s,s:s?,s:s?}", "path", v[i].path, "value", v[i].value,
+                                "kit", v[i].at.kit, "file", pos->file);
+
+        if (row && pos->line) {
+            json_object_set_new(row, "line", json_integer(pos->line));
+            json_object_set_new(row, "column", json_integer(pos->column));
+        }
+        if (row && v[i].args)
+            json_object_set_new(row, "args", json_string(v[i].args));
+        json_array_append_new(list, row);
+    }
+    return json_pack("{s:o}", "elements", list);
+}
+
+static enum sbx_code provenance(struct sbx_cli *cli, const struct sbx_artifact *a,
+                                struct sbx_err *err)
+{
+    struct sbx_element *v;
+    size_t n;
+
+    if (sbx_artifact_elements(a, cli->arena, &v, &n))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return cli->format == SBX_FORMAT_TABLE ? provenance_table(cli, v, n, err)
+                                           : sbx_out_value(cli, provenance_json(v, n), err);
+}
+
 static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
 {
+    struct inspect_opts *o = cli->options;
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc;
 
-    if (cli->format == SBX_FORMAT_YAML)
+    if (cli->format == SBX_FORMAT_YAML && !o->provenance)
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "--output yaml, the kit as a v2 spec, is not built yet; use json");
-    rc = sbx_resolve_load(cli->args.v[0], &cli->diags, &a, err);
+    rc = load_kit(cli, &a, err);
     if (rc)
         return rc;
+    if (o->provenance) {
+        sbx_cli_report(cli);
+        return provenance(cli, a, err);
+    }
     if (cli->format == SBX_FORMAT_JSON)
         return sbx_out_value(cli, sbx_artifact_json(a), err);
     sbx_cli_report(cli);
@@ -144,10 +269,16 @@ const struct sbx_verb sbx_verb_kit_inspect = {
              "input. With --output json the whole artifact is printed, with the field names that "
              "other tools\n"
              "for kits know; a kit that does not load prints {\"diagnostics\": [...]} and fails. "
-             "\"extends\" and\n"
-             "\"mixins\" are shown as written.",
+             "\"extends\",\n"
+             "\"mixins\" and references to arguments are shown as written; with --resolved they are "
+             "followed and\n"
+             "filled in, and with a value for an argument all arguments are.",
     .example = "sbx kit inspect claude\n"
-               "sbx kit inspect ./my-kit --output json | jq .caps.network",
+               "sbx kit inspect ./my-kit --output json | jq .caps.network\n"
+               "sbx kit inspect ./my-agent --resolved --provenance",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct inspect_opts),
     .min = 1,
     .max = 1,
     .words = SBX_WORDS_KIT,

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "groups.h"
 #include "out.h"
 #include "sbx/resolve.h"
 #include "verbs.h"
@@ -34,12 +35,68 @@ static json_t *row(const char *reference, const struct sbx_artifact *a, const st
                      "kind", a->kind, "warnings", strings(&a->warnings));
 }
 
+struct validate_opts {
+    struct sbx_kit_opts kit;
+    const char *with;
+};
+
+static const struct sbx_opt rows[] = {
+    SBX_TEXT(struct validate_opts, with, "with", 0, "AGENT",
+             "Compose too: this agent, then --kit, then each KIT by itself"),
+    SBX_OPT_END
+};
+
+static const struct sbx_opt_group groups[] = {
+    { .v = rows },
+    SBX_GROUP("Kits", sbx_kit_rows, struct validate_opts, kit),
+};
+
+/* The kit behind the others on --with; a sandbox kit takes the agent's place. */
+static enum sbx_code compose(struct sbx_cli *cli, const char *reference,
+                             const struct sbx_artifact *a, struct sbx_err *err)
+{
+    struct validate_opts *o = cli->options;
+    bool sandbox = !strcmp(a->kind, "sandbox"), used;
+    struct sbx_resolve r = sbx_kit_resolve(&o->kit, sandbox ? reference : o->with);
+    SBX_AUTO_PTR(sbx_artifact) whole = NULL;
+    const char **kits = sbx_arena_array(cli->arena, r.n_kits + 1, sizeof(*kits));
+
+    if (!kits)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (r.n_kits)
+        memcpy(kits, r.kits, r.n_kits * sizeof(*kits));
+    if (!sandbox)
+        kits[r.n_kits++] = reference;
+    r.kits = kits;
+    return sbx_resolve(&r, &cli->diags, &whole, &used, err);
+}
+
+static enum sbx_code load(struct sbx_cli *cli, const char *reference, struct sbx_artifact **ret,
+                          struct sbx_err *err)
+{
+    struct validate_opts *o = cli->options;
+    struct sbx_resolve r = sbx_kit_resolve(&o->kit, NULL);
+    SBX_AUTO_PTR(sbx_arg_values) values = NULL;
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    enum sbx_code rc = sbx_resolve_values(&r, &values, err);
+
+    if (!rc)
+        rc = sbx_resolve_load(&r, reference, values, &cli->diags, &a, err);
+    if (!rc && o->with)
+        rc = compose(cli, reference, a, err);
+    else if (!rc && cli->args.n == 1) /* of several kits each may take its own */
+        rc = sbx_arg_values_finish(values, err);
+    if (!rc)
+        *ret = SBX_TAKE(a);
+    return rc;
+}
+
 static enum sbx_code check(struct sbx_cli *cli, const char *reference, json_t *kits,
                            struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     size_t errors = cli->diags.errors;
-    enum sbx_code rc = sbx_resolve_load(reference, &cli->diags, &a, err);
+    enum sbx_code rc = load(cli, reference, &a, err);
 
     if (rc)
         rc = note_error(cli, reference, rc, errors, err);
@@ -88,9 +145,15 @@ const struct sbx_verb sbx_verb_kit_validate = {
         "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
         "standard\n"
         "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write.\n"
-        "A valid kit prints \"VALID: NAME (KIND)\". Nothing is fetched, composed or run.",
+        "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones need a "
+        "value.\n"
+        "Nothing is run; without --with nothing is composed.",
     .example = "sbx kit validate ./my-kit\n"
+               "sbx kit validate ./my-kit --with claude --kit ./other\n"
                "sbx kit validate --json kits/*/ | jq '.diagnostics[].message'",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct validate_opts),
     .min = 1,
     .max = 100000,
     .words = SBX_WORDS_KIT,

@@ -34,82 +34,191 @@ static const char *expand(const char *path, struct sbx_arena *arena)
     return sbx_arena_printf(arena, "%s%s", home, path + 1);
 }
 
-/* A reference that was found: a built-in kit, or a path. */
-struct found {
-    const struct sbx_embedded_kit *built_in;
-    const char *path;
-};
-
-static enum sbx_code find(const char *reference, bool directory_only, struct sbx_arena *arena,
-                          struct found *ret, struct sbx_err *err)
+/* A local reference as a path that exists. */
+static enum sbx_code find_path(struct sbx_ref *ref, bool directory_only, struct sbx_arena *arena,
+                               struct sbx_err *err)
 {
-    struct sbx_ref ref;
     struct stat st;
-    enum sbx_code rc = sbx_ref_parse(reference, arena, &ref, err);
 
-    if (!rc)
-        rc = sbx_unbuilt_ref(&ref, err);
-    if (rc)
-        return rc;
-    if (ref.kind == SBX_REF_NAME) {
-        ret->built_in = sbx_builtin_kit(ref.name);
-        return ret->built_in ? SBX_OK : unknown_name(ref.name, err);
-    }
-    ret->path = expand(ref.path, arena);
-    if (!ret->path)
+    ref->path = expand(ref->path, arena);
+    if (!ref->path)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (stat(ret->path, &st)) {
-        rc = errno == ENOENT || errno == ENOTDIR ? SBX_NOT_FOUND : SBX_IO;
-        return sbx_err_set(err, rc, "%s", strerror(errno));
-    }
+    if (stat(ref->path, &st))
+        return sbx_err_set(err, errno == ENOENT || errno == ENOTDIR ? SBX_NOT_FOUND : SBX_IO, "%s",
+                           strerror(errno));
     if (directory_only && !S_ISDIR(st.st_mode))
         return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
     return SBX_OK;
 }
 
-/* The loader's own errors name the kit already; those of finding it get `label` and reference. */
-static enum sbx_code load(const char *reference, const char *label, bool for_use,
-                          struct sbx_diags *diags, struct sbx_artifact **ret, struct sbx_err *err)
+/* What the reference is of and what it leads to: loading errors name the kit, others `label`. */
+static enum sbx_code load_ref(struct sbx_loader *l, struct sbx_ref *ref, const char *label,
+                              struct sbx_diags *diags, struct sbx_artifact **ret,
+                              struct sbx_err *err)
+{
+    const struct sbx_embedded_kit *built_in = NULL;
+    enum sbx_code rc = SBX_OK;
+
+    if (ref->kind == SBX_REF_NAME) {
+        built_in = sbx_builtin_kit(ref->name);
+        rc = built_in ? SBX_OK : unknown_name(ref->name, err);
+    } else if (ref->kind == SBX_REF_DIRECTORY) {
+        rc = find_path(ref, l->options.for_use, l->arena, err);
+    } else if (l->remote) {
+        rc = sbx_ref_require_immutable(ref, err);
+        return rc ? rc : l->remote->load(l->remote->data, ref, &l->options, diags, ret, err);
+    } else {
+        rc = sbx_unbuilt_ref(ref, err);
+    }
+    if (rc)
+        return sbx_err_wrap(err, rc, "%s %s", label, ref->text);
+    return built_in ? sbx_kit_load_embedded_with(built_in, &l->options, diags, ret, err)
+                    : sbx_kit_load_with(ref->path, &l->options, diags, ret, err);
+}
+
+/* Kits that this one names by relative paths are looked for beside it. */
+static enum sbx_code remember(struct sbx_loader *l, const struct sbx_artifact *a,
+                              const struct sbx_ref *ref, struct sbx_err *err)
+{
+    if (l->n_kits == l->cap) {
+        size_t cap = l->cap ? l->cap * 2 : 16;
+        struct sbx_loaded *v = sbx_arena_array(l->arena, cap, sizeof(*v));
+
+        if (!v)
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+        if (l->n_kits)
+            memcpy(v, l->kits, l->n_kits * sizeof(*v));
+        l->kits = v;
+        l->cap = cap;
+    }
+    l->kits[l->n_kits].ref = *ref;
+    l->kits[l->n_kits].file = sbx_arena_strdup(l->arena, a->at.pos.file ? a->at.pos.file : "");
+    if (!l->kits[l->n_kits].file)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    l->n_kits++;
+    return SBX_OK;
+}
+
+static enum sbx_code load_for_use(struct sbx_loader *l, struct sbx_ref *ref, const char *label,
+                                  struct sbx_diags *diags, struct sbx_artifact **ret,
+                                  struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    enum sbx_code rc = load_ref(l, ref, label, diags, &a, err);
+
+    if (!rc)
+        rc = remember(l, a, ref, err);
+    if (!rc)
+        *ret = SBX_TAKE(a);
+    return rc;
+}
+
+/* References outlive the call: their texts stay in the loader. */
+static enum sbx_code parse(struct sbx_loader *l, const struct sbx_ref *declaring,
+                           const char *reference, struct sbx_ref *ret, struct sbx_err *err)
+{
+    const char *text = sbx_arena_strdup(l->arena, reference);
+
+    if (!text)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return declaring ? sbx_ref_parse_in(declaring, text, l->arena, ret, err)
+                     : sbx_ref_parse(text, l->arena, ret, err);
+}
+
+enum sbx_code sbx_load_for_use(struct sbx_loader *l, const char *reference, const char *label,
+                               struct sbx_diags *diags, struct sbx_artifact **ret,
+                               struct sbx_err *err)
+{
+    struct sbx_ref ref;
+    enum sbx_code rc = parse(l, NULL, reference, &ref, err);
+
+    if (rc)
+        return sbx_err_wrap(err, rc, "%s %s", label, reference);
+    return load_for_use(l, &ref, label, diags, ret, err);
+}
+
+static const struct sbx_ref *declaring_ref(const struct sbx_loader *l, const char *file)
+{
+    for (size_t i = 0; file && i < l->n_kits; i++)
+        if (!strcmp(l->kits[i].file, file))
+            return &l->kits[i].ref;
+    return NULL;
+}
+
+/* Links may not lead where the text may not (S24). */
+static enum sbx_code stays_inside(const struct sbx_ref *declaring, const struct sbx_ref *ref,
+                                  struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *root = NULL;
+    SBX_AUTO_FREE char *path = NULL;
+    size_t len;
+
+    if (declaring->kind != SBX_REF_DIRECTORY || ref->kind != SBX_REF_DIRECTORY)
+        return SBX_OK;
+    root = realpath(declaring->path, NULL);
+    path = realpath(ref->path, NULL);
+    if (!root || !path)
+        return SBX_OK; /* loading it says why */
+    len = strlen(root);
+    if (strncmp(root, path, len) || (path[len] && path[len] != '/'))
+        return sbx_err_set(err, SBX_SCHEMA, "a link that leads out of the directory of the kit");
+    return SBX_OK;
+}
+
+enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_origin at,
+                               struct sbx_diags *diags, struct sbx_artifact **ret,
+                               struct sbx_err *err)
+{
+    struct sbx_loader *l = loader;
+    const struct sbx_ref *declaring = declaring_ref(l, at.pos.file);
+    struct sbx_ref ref;
+    enum sbx_code rc;
+
+    if (!declaring)
+        return sbx_err_set(err, SBX_FAILED, "%s: unknown kit", at.pos.file ? at.pos.file : "?");
+    rc = parse(l, declaring, reference, &ref, err);
+    if (!rc)
+        rc = stays_inside(declaring, &ref, err);
+    return rc ? rc : load_for_use(l, &ref, "kit", diags, ret, err);
+}
+
+enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *reference,
+                               struct sbx_arg_values *values, struct sbx_diags *diags,
+                               struct sbx_artifact **ret, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct found found = { 0 };
+    struct sbx_loader l = { .options = { .args = values }, .remote = r->remote, .arena = arena };
+    struct sbx_ref ref;
+    struct stat st;
     enum sbx_code rc;
 
     if (!arena)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    rc = find(reference, for_use, arena, &found, err);
-    if (rc)
-        return sbx_err_wrap(err, rc, "%s %s", label, reference);
-    return found.built_in ? sbx_kit_load_embedded(found.built_in, diags, ret, err)
-           : for_use      ? sbx_kit_load(found.path, diags, ret, err)
-                          : sbx_kit_check(found.path, diags, ret, err);
-}
-
-enum sbx_code sbx_load_for_use(const char *reference, const char *label, struct sbx_diags *diags,
-                               struct sbx_artifact **ret, struct sbx_err *err)
-{
-    SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = load(reference, label, true, diags, &a, err);
-
-    if (!rc)
-        rc = sbx_unbuilt_kit(a, err);
-    if (rc)
-        return rc;
-    *ret = SBX_TAKE(a);
-    return SBX_OK;
-}
-
-enum sbx_code sbx_resolve_load(const char *reference, struct sbx_diags *diags,
-                               struct sbx_artifact **ret, struct sbx_err *err)
-{
-    struct stat st;
-
-    if (!strcmp(reference, "-"))
-        return sbx_kit_check(reference, diags, ret, err);
     /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
-    if (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))
-        return sbx_kit_check(reference, diags, ret, err);
-    return load(reference, "kit", false, diags, ret, err);
+    if (!strcmp(reference, "-") ||
+        (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/'))))
+        return sbx_kit_load_with(reference, &l.options, diags, ret, err);
+    rc = parse(&l, NULL, reference, &ref, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "kit %s", reference);
+    return load_ref(&l, &ref, "kit", diags, ret, err);
+}
+
+enum sbx_code sbx_resolve_values(const struct sbx_resolve *r, struct sbx_arg_values **ret,
+                                 struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arg_values) v = sbx_arg_values_new();
+    enum sbx_code rc = SBX_OK;
+
+    if (!v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    for (size_t i = 0; !rc && i < r->n_args_files; i++)
+        rc = sbx_arg_values_read(v, r->args_files[i], err);
+    for (size_t i = 0; !rc && i < r->n_args; i++)
+        rc = sbx_arg_values_add(v, r->args[i], err);
+    if (!rc)
+        *ret = SBX_TAKE(v);
+    return rc;
 }
 
 bool sbx_resolve_is_agent(const char *word)

@@ -3,13 +3,14 @@
 
 #include "sbx/builtin.h"
 
-const char *sbx_builtin_digest(const char *name, void *arena)
+const char *sbx_builtin_digest(const char *name, void *loader)
 {
+    const struct sbx_loader *l = loader;
     const struct sbx_embedded_kit *own = sbx_builtin_kit(name);
     SBX_AUTO_PTR(sbx_artifact) kit = NULL;
     SBX_AUTO(sbx_diags) unused = { 0 };
 
     if (!own || sbx_diags_init(&unused) || sbx_kit_load_embedded(own, &unused, &kit, NULL))
         return NULL; /* nothing to be equal to: the other kit is refused */
-    return sbx_arena_strdup(arena, kit->digest);
+    return sbx_arena_strdup(l->arena, kit->digest);
 }

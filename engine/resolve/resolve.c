@@ -31,13 +31,13 @@ static enum sbx_code two_agents(const char *a, const char *b, struct sbx_err *er
                        b);
 }
 
-static enum sbx_code load_kits(const struct sbx_resolve *r, struct stack *s,
-                               struct sbx_diags *diags, struct sbx_err *err)
+static enum sbx_code load_kits(const struct sbx_resolve *r, struct sbx_loader *l,
+                               struct stack *s, struct sbx_diags *diags, struct sbx_err *err)
 {
     if (r->n_kits > SBX_KITS_MAX)
         return sbx_err_set(err, SBX_LIMIT, "over %d kits", SBX_KITS_MAX);
     for (; s->n < r->n_kits; s->n++) {
-        enum sbx_code rc = sbx_load_for_use(r->kits[s->n], "--kit", diags, &s->kits[s->n], err);
+        enum sbx_code rc = sbx_load_for_use(l, r->kits[s->n], "--kit", diags, &s->kits[s->n], err);
 
         if (rc)
             return rc;
@@ -88,8 +88,8 @@ static bool is_plain_directory(const char *word)
     return access(spec, F_OK) != 0;
 }
 
-static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
-                                struct sbx_diags *diags, struct sbx_err *err)
+static enum sbx_code load_agent(const struct sbx_resolve *r, struct sbx_loader *l,
+                                struct stack *s, struct sbx_diags *diags, struct sbx_err *err)
 {
     enum sbx_code rc;
 
@@ -97,7 +97,7 @@ static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
         return sbx_err_set(
             err, SBX_USAGE,
             "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
-    rc = sbx_load_for_use(r->word, "agent", diags, &s->agent, err);
+    rc = sbx_load_for_use(l, r->word, "agent", diags, &s->agent, err);
     if (rc && is_plain_directory(r->word))
         return sbx_err_set(
             err, SBX_USAGE,
@@ -113,18 +113,15 @@ static enum sbx_code load_agent(const struct sbx_resolve *r, struct stack *s,
     return SBX_OK;
 }
 
-static enum sbx_code compose(const struct sbx_resolve *r, const struct stack *s,
-                             struct sbx_diags *diags, struct sbx_artifact **ret,
+static enum sbx_code compose(const struct sbx_resolve *r, struct sbx_loader *l,
+                             const struct stack *s, struct sbx_diags *diags, struct sbx_artifact **ret,
                              struct sbx_err *err)
 {
     const struct sbx_artifact *mixins[SBX_KITS_MAX], *base = s->agent;
     const char *references[SBX_KITS_MAX + 1] = { r->word };
-    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct sbx_compose_opts opts = { references, sbx_builtin_digest, arena };
+    struct sbx_compose_opts opts = { references, sbx_builtin_digest, l, sbx_load_for_kit, l };
     size_t n = 0;
 
-    if (!arena)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (!base) {
         base = s->kits[s->sandbox];
         references[0] = r->kits[s->sandbox];
@@ -141,14 +138,26 @@ static enum sbx_code compose(const struct sbx_resolve *r, const struct stack *s,
 enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,
                           struct sbx_artifact **ret, bool *ret_used, struct sbx_err *err)
 {
+    SBX_AUTO_PTR(sbx_arg_values) values = NULL;
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
     SBX_AUTO(stack) s = { .n = 0 };
-    enum sbx_code rc = sbx_unbuilt_options(r, err);
+    struct sbx_loader l = { .remote = r->remote, .arena = arena };
+    enum sbx_code rc = arena ? sbx_resolve_values(r, &values, err)
+                             : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
+    l.options = (struct sbx_kit_options){ .args = values, .digest = true, .for_use = true };
     if (!rc)
-        rc = load_kits(r, &s, diags, err);
+        rc = load_kits(r, &l, &s, diags, err);
     if (rc)
         return rc;
     *ret_used = true;
-    rc = s.sandbox < s.n ? check_word(r, &s, ret_used, err) : load_agent(r, &s, diags, err);
-    return rc ? rc : compose(r, &s, diags, ret, err);
+    rc = s.sandbox < s.n ? check_word(r, &s, ret_used, err) : load_agent(r, &l, &s, diags, err);
+    if (!rc)
+        rc = compose(r, &l, &s, diags, &a, err);
+    if (!rc)
+        rc = sbx_arg_values_finish(values, err);
+    if (!rc)
+        *ret = SBX_TAKE(a);
+    return rc;
 }

@@ -7,30 +7,33 @@
 
 /** SBX_OK, or SBX_UNSUPPORTED naming what is not built yet (unbuilt.c has the one table). */
 SBX_MUST_USE enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_unbuilt_kit(const struct sbx_artifact *a, struct sbx_err *err);
+
+/** Where a loaded kit came from: what its own relative references count from. */
+struct sbx_loaded {
+    const char *file; /**< its spec, as positions name it */
+    struct sbx_ref ref;
+};
 
 /** What all kits of one composition are loaded with. */
 struct sbx_loader {
-    struct sbx_arg_values *args; /**< NULL: none are filled in */
+    struct sbx_kit_options options;
     const struct sbx_remote *remote; /**< NULL: remote references are refused by name */
-    struct sbx_arena *arena; /**< for digests of built-in kits */
+    struct sbx_arena *arena;         /**< of all below, and of digests of built-in kits */
+    struct sbx_loaded *kits;
+    size_t n_kits, cap;
 };
 
 /**
  * Load a kit for a composition: directories and built-in names; refuses what is not built.
  * @param label what the reference was given as, for messages: "agent", "--kit"
  */
-SBX_MUST_USE enum sbx_code sbx_load_for_use(const struct sbx_loader *l, const char *reference,
+SBX_MUST_USE enum sbx_code sbx_load_for_use(struct sbx_loader *l, const char *reference,
                                             const char *label, struct sbx_diags *diags,
                                             struct sbx_artifact **ret, struct sbx_err *err);
 /** The same for what a kit names in extends or mixins (sbx_kit_fetch_fn; data: struct sbx_loader). */
 SBX_MUST_USE enum sbx_code sbx_load_for_kit(void *loader, const char *reference,
                                             struct sbx_origin at, struct sbx_diags *diags,
                                             struct sbx_artifact **ret, struct sbx_err *err);
-
-/** Values of the options, in an object of the caller's; SBX_OK or the error of one of them. */
-SBX_MUST_USE enum sbx_code sbx_resolve_args(const struct sbx_resolve *r,
-                                            struct sbx_arg_values **ret, struct sbx_err *err);
 
 /** Digest of the built-in kit of this name; NULL: none (sbx_builtin_digest_fn; data: the loader). */
 const char *sbx_builtin_digest(const char *name, void *loader);

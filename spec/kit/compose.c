@@ -120,6 +120,22 @@ static void gathered_release(struct gathered *g)
 }
 SBX_DEFINE_AUTO(gathered, gathered_release);
 
+enum sbx_code sbx_compose_fetch(const struct sbx_compose_opts *opts, const char *reference,
+                                struct sbx_origin at, const char *path, struct sbx_diags *diags,
+                                struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct sbx_err why = SBX_ERR_INIT;
+    size_t before = diags->errors;
+    enum sbx_code rc = opts->fetch(opts->fetch_data, reference, at, diags, ret, &why);
+
+    if (!rc)
+        return SBX_OK;
+    if (diags->errors == before && rc != SBX_NO_MEMORY)
+        sbx_diags_add(diags, SBX_ERROR, "unresolved-kit", at.pos, path, NULL, "%s", why.text);
+    return sbx_err_set(err, rc, "kit %s: %s %s: %s", at.kit ? at.kit : "?", path, reference,
+                       why.text);
+}
+
 static enum sbx_code load_mixins(struct gathered *g, const struct sbx_artifact *base,
                                  const struct sbx_compose_opts *opts, struct sbx_diags *diags,
                                  struct sbx_err *err)
@@ -130,11 +146,11 @@ static enum sbx_code load_mixins(struct gathered *g, const struct sbx_artifact *
     if (!g->own)
         return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
     for (; opts->fetch && g->n_own < m->len; g->n_own++) {
-        enum sbx_code rc = opts->fetch(opts->fetch_data, m->v[g->n_own], m->at[g->n_own], diags,
-                                       &g->own[g->n_own], err);
+        enum sbx_code rc = sbx_compose_fetch(opts, m->v[g->n_own], m->at[g->n_own], "mixins",
+                                             diags, &g->own[g->n_own], err);
 
         if (rc)
-            return sbx_err_wrap(err, rc, "kit %s: mixins: %s", base->name, m->v[g->n_own]);
+            return rc;
     }
     return SBX_OK;
 }

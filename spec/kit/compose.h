@@ -48,6 +48,10 @@ void sbx_copy_place(struct sbx_composer *c, const struct sbx_artifact *from, con
 struct sbx_kit_ref sbx_copy_ref(struct sbx_composer *c, const struct sbx_kit_ref *from);
 /* An artifact in an arena of its own; NULL: no memory (compose.c). */
 struct sbx_artifact *sbx_artifact_new(void);
+/* opts->fetch, with a finding at `at` where it fails without one (compose.c). */
+enum sbx_code sbx_compose_fetch(const struct sbx_compose_opts *opts, const char *reference,
+                                struct sbx_origin at, const char *path, struct sbx_diags *diags,
+                                struct sbx_artifact **ret, struct sbx_err *err);
 /* err for the errors that composing added to diags; the code (compose.c). */
 enum sbx_code sbx_compose_sum_up(const struct sbx_composer *c, size_t before, struct sbx_err *err);
 /* Merge all sections of c->kits into c->out (compose.c). */

@@ -33,7 +33,7 @@ static void check(struct sbx_composer *c, const struct sbx_element *e,
 
         if (!touches(e->path, parent->locked.v[i]) || is_inherited(e, parents, n))
             continue;
-        sbx_compose_conflict(c, "locked", e->at, e->path, "leave it out, or extend another kit",
+        sbx_compose_conflict(c, "locked-path", e->at, e->path, "leave it out, or extend another kit",
                              "kit %s may not change %s: kit %s locks %s (%s:%u)",
                              c->kits[1]->name, e->path, lock.kit ? lock.kit : parent->name,
                              parent->locked.v[i], lock.pos.file ? lock.pos.file : "",

@@ -77,10 +77,9 @@ static enum sbx_code climb(struct chain *chain, const struct sbx_compose_opts *o
                     SBX_EXTENDS_MAX);
         return refuse(diags, child, SBX_LIMIT, "extends-depth", "merge some of the parents", err);
     }
-    rc = opts->fetch(opts->fetch_data, child->extends, child->extends_at, diags, &parent, err);
-    if (rc)
-        return sbx_err_wrap(err, rc, "kit %s: extends %s", child->name, child->extends);
-    rc = check_parent(chain, parent, diags, err);
+    rc = sbx_compose_fetch(opts, child->extends, child->extends_at, "extends", diags, &parent, err);
+    if (!rc)
+        rc = check_parent(chain, parent, diags, err);
     if (rc)
         return rc;
     chain->kits[chain->n] = parent;

@@ -43,6 +43,16 @@ static int setup(void **state)
     kit("claude", "claude", "kind: sandbox\nsandbox: { image: \"x:1\" }");
     kit("args", "args", "kind: mixin\nargs: { version: { default: \"1\" } }");
     kit("extends", "ext", "kind: sandbox\nextends: claude");
+    kit("needs", "needs", "kind: mixin\nargs: { version: { required: true } }");
+    kit("nested", "nested", "kind: sandbox\nextends: ./base\nmixins: [./inner, hello]");
+    kit("nested/base", "base", "kind: sandbox\nsandbox: { image: \"x:1\" }");
+    kit("nested/inner", "inner", "kind: mixin");
+    kit("out", "out", "kind: sandbox\nsandbox: { image: \"x:1\" }\nmixins: [../one]");
+    kit("link", "link", "kind: sandbox\nsandbox: { image: \"x:1\" }\nmixins: [./m]");
+    if (symlink("../one", "link/m"))
+        return -1;
+    kit("remote", "remote", "kind: sandbox\nextends: \"oci://ghcr.io/o/k@sha256:"
+        "0000000000000000000000000000000000000000000000000000000000000000\"");
     kit("mixins", "mix", "kind: sandbox\nsandbox: { image: \"x:1\" }\nmixins: [one]");
     kit("bad", "bad", "kind: mixin\nnonsense: 1\nmore: 2");
     mkdir("work", 0755);
@@ -121,6 +131,9 @@ static void the_base_agent_comes_in_three_ways(void **state)
         { "file://./agent", { NULL }, SBX_OK, "agent=file://./agent", true },
         { "./agent/", { NULL }, SBX_OK, "agent=./agent/", true },
         { "claude", { "./forclaude" }, SBX_OK, "claude=claude forclaude", true },
+        { "shell", { "./args" }, SBX_OK, "shell=shell args=./args", true },
+        { "./extends", { "./forclaude" }, SBX_OK, "ext=./extends forclaude", true },
+        { "./nested", { "./one" }, SBX_OK, "nested=./nested inner=./inner hello=hello one=./one", true },
     };
 
     (void)state;
@@ -185,9 +198,11 @@ static void what_cannot_be_composed_is_refused_with_its_reason(void **state)
         { "shell", { "./one", "./one-again" }, SBX_CONFLICT, "", false },
         { "shell", { "./forclaude" }, SBX_CONFLICT, "", false },
         { "./claude", { NULL }, SBX_CONFLICT, "", false },
-        { "shell", { "./args" }, SBX_UNSUPPORTED, "args: args: not built yet", false },
-        { "./extends", { NULL }, SBX_UNSUPPORTED, "ext: extends: not built yet", false },
-        { "./mixins", { NULL }, SBX_UNSUPPORTED, "mix: mixins: not built yet", false },
+        { "shell", { "./needs" }, SBX_SCHEMA, "is required, and no value was given", false },
+        { "./mixins", { NULL }, SBX_NOT_FOUND, "kit mix: mixins one: kit one: no built-in kit", false },
+        { "./out", { NULL }, SBX_SCHEMA, "leaves the directory of the kit that names it", false },
+        { "./link", { NULL }, SBX_SCHEMA, "a link that leads out of the directory", false },
+        { "./remote", { NULL }, SBX_UNSUPPORTED, "a kit from a registry: not built yet", false },
         { "shell", { "./bad" }, SBX_SCHEMA, "", false },
         { "shell",
           { "git+https://example.com/x.git#ref=0000000000000000000000000000000000000000" },
@@ -230,7 +245,9 @@ static void every_built_in_kit_composes(void **state)
 
         check(&row);
         assert_int_equal(sbx_diags_init(&diags), SBX_OK);
-        assert_int_equal(sbx_resolve_load(k->name, &diags, &a, &err), SBX_OK);
+        assert_int_equal(sbx_resolve_load(&(struct sbx_resolve){ .word = NULL }, k->name, NULL, &diags,
+                                          &a, &err),
+                         SBX_OK);
         assert_int_equal(diags.len, 0); /* ours give no remark either */
         assert_int_equal(a->warnings.len, 0);
         assert_true(a->embedded);

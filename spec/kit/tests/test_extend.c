@@ -248,18 +248,18 @@ static const struct {
     { "from-mixin", SBX_CONFLICT, "wrong-kind", "must be kind sandbox, got mixin" },
     { "a-mixin", SBX_CONFLICT, "wrong-kind", "kit shell must be kind mixin, got sandbox" },
     { "twice", SBX_CONFLICT, "duplicate-kit", "compose: duplicate kit name \"m2\"" },
-    { "nowhere", SBX_NOT_FOUND, NULL, "kit k: extends nobody: no kit nobody" },
-    { "image", SBX_CONFLICT, "locked",
+    { "nowhere", SBX_NOT_FOUND, "unresolved-kit", "no kit nobody" },
+    { "image", SBX_CONFLICT, "locked-path",
       "kit k may not change sandbox.image: kit shell locks sandbox.image (shell/spec.yaml:7)" },
-    { "github", SBX_CONFLICT, "locked",
+    { "github", SBX_CONFLICT, "locked-path",
       "kit k may not change credentials[service=github]" },
     { "npm-again", SBX_CONFLICT, "credential-conflict",
       "credential npm defined in both npm and k (npm/spec.yaml:6)" },
     { "volume", SBX_CONFLICT, "extends-conflict",
       "volume /v is declared in both shell and k (shell/spec.yaml:16)" },
     { "port", SBX_CONFLICT, "extends-conflict", "port 80/tcp is declared in both shell and k" },
-    { "adds-rule", SBX_CONFLICT, "locked", "locks permissions (locked-network/spec.yaml:6)" },
-    { "adds-install", SBX_CONFLICT, "locked", "locks setup.install (locked-network/spec.yaml:7)" },
+    { "adds-rule", SBX_CONFLICT, "locked-path", "locks permissions (locked-network/spec.yaml:6)" },
+    { "adds-install", SBX_CONFLICT, "locked-path", "locks setup.install (locked-network/spec.yaml:7)" },
 };
 
 static void contradictions_name_both_files(void **state)

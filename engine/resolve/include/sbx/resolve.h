@@ -7,9 +7,23 @@
 #define SBX_RESOLVE_H
 
 #include "sbx/kit.h"
+#include "sbx/ref.h"
 
 #define SBX_KITS_MAX 100 /* kits of one sandbox; a bound against mistakes, not a need */
 
+/** Brings kits from elsewhere; filled in by whoever fetches. */
+struct sbx_remote {
+    void *data;
+    /**
+     * Load the kit that an immutable git or registry reference names.
+     * @param options as sbx_kit_load_with() takes them
+     */
+    enum sbx_code (*load)(void *data, const struct sbx_ref *ref,
+                          const struct sbx_kit_options *options, struct sbx_diags *diags,
+                          struct sbx_artifact **ret, struct sbx_err *err);
+};
+
+/** What a command takes kits and values from. */
 struct sbx_resolve {
     const char *word;        /**< first positional of run, create or plan; NULL: none */
     const char *const *kits; /**< --kit, in order */
@@ -18,17 +32,19 @@ struct sbx_resolve {
     size_t n_args;
     const char *const *args_files; /**< --kit-args-file */
     size_t n_args_files;
+    const struct sbx_remote *remote; /**< NULL: remote references are refused by name */
 };
 
 /**
  * Find the base agent in any of its three ways (C4): `word` is a built-in name or the reference of a
  * sandbox kit, or one of `kits` is the sandbox kit. Then `word` may repeat that kit's name; any other
- * `word` is left to the caller as a path.
+ * `word` is left to the caller as a path. What the base extends and the mixins it names are loaded and
+ * merged too, arguments are filled in.
  *
  * @param diags    gathers every finding of every kit
  * @param ret      composed; the caller's: sbx_artifact_free()
  * @param ret_used is `word` the agent (or its name), not a path?
- * @return SBX_OK; SBX_USAGE (no agent, unknown name); SBX_NOT_FOUND (a path); SBX_UNSUPPORTED (what
+ * @return SBX_OK; SBX_USAGE (no agent, unknown name, a value that no kit declares); SBX_NOT_FOUND (a path); SBX_UNSUPPORTED (what
  *         a kit uses is not built yet); SBX_SCHEMA, SBX_SYNTAX, SBX_CONFLICT (diags has the errors)
  */
 SBX_MUST_USE enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,
@@ -37,10 +53,17 @@ SBX_MUST_USE enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_d
 
 /**
  * Load one kit by any reference, alone: `kit inspect`, `kit validate`. A name is a built-in kit; "-"
- * reads standard input; a file is a spec without files/.
+ * reads standard input; a file is a spec without files/. Nothing is merged.
+ *
+ * @param r      remote; word and kits are not looked at
+ * @param values NULL: arguments are not filled in
  */
-SBX_MUST_USE enum sbx_code sbx_resolve_load(const char *reference, struct sbx_diags *diags,
+SBX_MUST_USE enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *reference,
+                                            struct sbx_arg_values *values, struct sbx_diags *diags,
                                             struct sbx_artifact **ret, struct sbx_err *err);
+/** The values of r->args and r->args_files; the caller's: sbx_arg_values_free(). */
+SBX_MUST_USE enum sbx_code sbx_resolve_values(const struct sbx_resolve *r,
+                                              struct sbx_arg_values **ret, struct sbx_err *err);
 
 /** Is this word the name of a built-in agent? */
 bool sbx_resolve_is_agent(const char *word);
