@@ -229,7 +229,7 @@ void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root, stru
         fold_ports(d, v);
         fold_volumes(d, v);
         fold_context(d, root, v);
-        sbx_decode_launch(d, &v->a);
+        d->no_memory |= !sbx_flatten_launch(&v->a);
         v->a.interactive_options = interactive; /* ttyArgs is not in the flat list (S12) */
         sbx_decode_not_applied(d, root, &v->a);
     }
