@@ -121,7 +121,17 @@ enum sbx_code sbx_plan_file_read(const struct sbx_plan_file *f, struct sbx_buf *
     struct sbx_static_file as = { .path = f->path, .size = f->size, .data = f->data,
                                   .source = f->source };
 
+    char digest[SBX_DIGEST_TEXT_SIZE];
+    size_t before = out->len;
+    enum sbx_code rc;
+
     if (!f->size)
         return SBX_OK;
-    return sbx_static_file_read(&as, out, err);
+    rc = sbx_static_file_read(&as, out, err);
+    if (rc || !f->digest)
+        return rc;
+    rc = sbx_digest(out->ptr + before, out->len - before, digest);
+    if (!rc && strcmp(digest, f->digest))
+        return sbx_err_set(err, SBX_CONFLICT, "%s: its content is not what was planned", f->path);
+    return rc;
 }

@@ -108,13 +108,12 @@ static enum sbx_code judge(const struct sbx_batch *b, char *text, struct sbx_buf
     return SBX_OK;
 }
 
-enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b, const char *const *argv,
-                            struct sbx_buf *head, struct sbx_err *err)
+enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b, struct sbx_buf *head,
+                            struct sbx_err *err)
 {
-    static const char *const plain[] = { "/run/sbx/init", "batch", NULL };
+    static const char *const argv[] = { "/run/sbx/init", "batch", NULL };
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(ANSWERS_MAX);
-    struct sbx_inside x = { .argv = argv ? argv : plain, .user = "0", .workdir = "/", .in = b->fd,
-                            .out = &out };
+    struct sbx_inside x = { .argv = argv, .user = "0", .workdir = "/", .in = b->fd, .out = &out };
     int status = 0;
     enum sbx_code rc;
 
@@ -129,8 +128,5 @@ enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b, const char
         return status ? sbx_err_set(err, SBX_FAILED, "status %d", status) : SBX_OK;
     if (sbx_buf_adds(&out, "\n"))
         return sbx_out_of_memory(err);
-    rc = judge(b, out.ptr, head, err);
-    if (rc && status)
-        return sbx_err_wrap(err, rc, "status %d", status);
-    return rc;
+    return judge(b, out.ptr, head, err);
 }

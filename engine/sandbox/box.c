@@ -1,5 +1,7 @@
 #include "box.h"
 
+#include "sbx/file.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -115,8 +117,14 @@ enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err)
 
 enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err)
 {
-    enum sbx_code rc = sbx_state_write(box->dirfd, &box->record, err);
+    bool first = !box->record.container && !box->record.generation;
+    bool durable = first || box->record.phase != SBX_STATE_CREATING;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
+    enum sbx_code rc = sbx_state_text(&box->record, &text, err);
 
+    if (!rc)
+        rc = durable ? sbx_file_write(box->dirfd, "sandbox.json", text.ptr, text.len, 0600, err)
+                     : sbx_put(box, "sandbox.json", text.ptr, text.len, 0600, err);
     return rc ? sbx_err_wrap(err, rc, "state of sandbox %s", box->name) : SBX_OK;
 }
 

@@ -96,6 +96,7 @@ SBX_MUST_USE enum sbx_code sbx_box_peek(struct sbx_engine *e, const char *name,
                                         struct sbx_box *box, struct sbx_err *err);
 /** Of a locked box: it must exist and be usable; loads plan and runtime. */
 SBX_MUST_USE enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err);
+/** Write the record: synced once the sandbox is ready, and at its beginning. */
 SBX_MUST_USE enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err);
 void sbx_box_unlock(struct sbx_box *box);
 void sbx_box_release(struct sbx_box *box);
@@ -105,11 +106,16 @@ const char *sbx_box_path(struct sbx_box *box, const char *fmt, ...) SBX_PRINTF(2
 const char *sbx_now(struct sbx_arena *arena); /**< RFC 3339, UTC, milliseconds */
 SBX_MUST_USE enum sbx_code sbx_out_of_memory(struct sbx_err *err);
 
+/* ---- put.c ---- */
+/** Replace a small file below the box's directory, atomically, without a sync. */
+SBX_MUST_USE enum sbx_code sbx_put(struct sbx_box *box, const char *path, const void *data,
+                                   size_t len, mode_t mode, struct sbx_err *err);
+
 /* ---- state.c: sandbox.json ---- */
 SBX_MUST_USE enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena,
                                           struct sbx_record *ret, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r,
-                                           struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out,
+                                          struct sbx_err *err);
 
 /* ---- planfile.c: plan.json and blobs/ ---- */
 SBX_MUST_USE enum sbx_code sbx_planfile_write(struct sbx_box *box, struct sbx_err *err);
@@ -266,13 +272,9 @@ SBX_MUST_USE enum sbx_code sbx_batch_add(struct sbx_batch *b, const struct sbx_e
                                          const void *data, size_t len, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_batch_file(struct sbx_batch *b, const struct sbx_plan_file *f,
                                           struct sbx_err *err);
-/**
- * Run it as root inside. `argv` NULL: `init batch`; else a command that runs it, whose lines before
- * the answers go to `head` (may be NULL). Errors of records are SBX_FAILED, each named.
- */
+/** Run it as root inside; lines before the answers go to `head` (may be NULL). All errors are named. */
 SBX_MUST_USE enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *b,
-                                         const char *const *argv, struct sbx_buf *head,
-                                         struct sbx_err *err);
+                                         struct sbx_buf *head, struct sbx_err *err);
 
 /* ---- steps*.c, trust.c ---- */
 /** Steps that wait for one exec together. */
@@ -289,9 +291,10 @@ SBX_MUST_USE enum sbx_code sbx_steps_run(struct sbx_box *box, unsigned when,
 SBX_MUST_USE enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
                                               const struct sbx_plan_step *s, unsigned when,
                                               struct sbx_err *err);
-/** Probe, batch and trust in one exec. */
+/** Run it, and judge the facts that its first record asks for. */
 SBX_MUST_USE enum sbx_code sbx_run_defaults(struct sbx_box *box, struct sbx_batch *b,
-                                            unsigned long long cookie, struct sbx_err *err);
+                                            unsigned long long cookie, unsigned when,
+                                            struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_queue_startup(struct sbx_box *box, struct sbx_batch *b,
                                              struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_queue_instructions(struct sbx_box *box, struct sbx_batch *b,

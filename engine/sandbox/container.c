@@ -2,7 +2,6 @@
 #include "box.h"
 
 #include "sbx/digest.h"
-#include "sbx/file.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -29,13 +28,14 @@ enum sbx_code sbx_mounted_files(struct sbx_box *box, struct sbx_err *err)
         for (size_t k = 0; !rc && k < box->plan->steps[i].n_files; k++) {
             const struct sbx_plan_file *f = &box->plan->steps[i].files[k];
             SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
-            const char *path = f->mounted ? sbx_mounted_source(box, f) : NULL;
+            char path[64];
 
             if (!f->mounted)
                 continue;
-            rc = path ? sbx_plan_file_read(f, &text, err) : sbx_out_of_memory(err);
+            snprintf(path, sizeof(path), "etc/%s", strrchr(f->path, '/') + 1);
+            rc = sbx_plan_file_read(f, &text, err);
             if (!rc)
-                rc = sbx_file_write(AT_FDCWD, path, text.ptr, text.len, 0644, err);
+                rc = sbx_put(box, path, text.ptr, text.len, 0644, err);
         }
     return rc;
 }

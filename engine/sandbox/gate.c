@@ -45,7 +45,7 @@ enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_errno(err, "%s/gate", box->dir);
     if (fchmodat(box->dirfd, "gate", 0755, 0))
         return sbx_err_errno(err, "%s/gate", box->dir);
-    return sbx_file_write(box->dirfd, "gate/gate.json", text.ptr, text.len, 0644, err);
+    return sbx_put(box, "gate/gate.json", text.ptr, text.len, 0644, err); /* and anew at each start */
 }
 
 struct gate_fds {

@@ -1,8 +1,6 @@
 /* run/: what PID 1 sees as /run/sbx, its own program and the marks it waits for (section 5). */
 #include "box.h"
 
-#include "sbx/file.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
@@ -69,7 +67,7 @@ static enum sbx_code put(struct sbx_box *box, const char *name, const char *text
     char path[200];
 
     snprintf(path, sizeof(path), "run/%s", name);
-    return sbx_file_write(box->dirfd, path, text, strlen(text), 0644, err);
+    return sbx_put(box, path, text, strlen(text), 0644, err);
 }
 
 enum sbx_code sbx_mark_gate(struct sbx_box *box, unsigned long long cookie, struct sbx_err *err)

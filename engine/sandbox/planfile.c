@@ -5,14 +5,17 @@
 #include "sbx/json.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static enum sbx_code write_blob(int dir, const struct sbx_plan_file *f, struct sbx_err *err)
+/* Not synced one by one: a blob is checked against its digest whenever it is read. */
+static enum sbx_code write_blob(struct sbx_box *box, int dir, const struct sbx_plan_file *f,
+                                struct sbx_err *err)
 {
     const char *hex = f->digest + strlen("sha256:");
     SBX_AUTO(sbx_buf) content = SBX_BUF_INIT(SBX_KIT_FILE_MAX);
-    char digest[SBX_DIGEST_TEXT_SIZE];
+    char digest[SBX_DIGEST_TEXT_SIZE], path[128];
     struct stat st;
     enum sbx_code rc;
 
@@ -23,7 +26,8 @@ static enum sbx_code write_blob(int dir, const struct sbx_plan_file *f, struct s
         rc = sbx_digest(content.ptr, content.len, digest);
     if (!rc && strcmp(digest, f->digest))
         rc = sbx_err_set(err, SBX_CONFLICT, "%s changed while it was read", f->path);
-    return rc ? rc : sbx_file_write(dir, hex, content.ptr, content.len, 0600, err);
+    snprintf(path, sizeof(path), "blobs/%s", hex);
+    return rc ? rc : sbx_put(box, path, content.ptr, content.len, 0600, err);
 }
 
 static enum sbx_code write_blobs(struct sbx_box *box, struct sbx_err *err)
@@ -39,7 +43,7 @@ static enum sbx_code write_blobs(struct sbx_box *box, struct sbx_err *err)
     for (size_t i = 0; !rc && i < box->plan->n_steps; i++)
         for (size_t k = 0; !rc && k < box->plan->steps[i].n_files; k++)
             if (box->plan->steps[i].files[k].digest)
-                rc = write_blob(dir, &box->plan->steps[i].files[k], err);
+                rc = write_blob(box, dir, &box->plan->steps[i].files[k], err);
     return rc;
 }
 

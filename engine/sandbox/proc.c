@@ -165,7 +165,7 @@ enum sbx_code sbx_pidfile_write(struct sbx_box *box, const char *name, const str
                      "{\"pid\":%d,\"start_time\":%llu,\"cookie\":\"%llu\"}\n", (int)p->pid,
                      p->start, p->cookie);
 
-    return sbx_file_write(box->dirfd, name, text, (size_t)n, 0600, err);
+    return sbx_put(box, name, text, (size_t)n, 0600, err);
 }
 
 bool sbx_process_alive(const struct sbx_pidfile *p)

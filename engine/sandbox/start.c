@@ -51,6 +51,8 @@ static enum sbx_code prepare(struct sbx_box *box, struct sbx_err *err)
     sbx_net_end(box);
     rc = sbx_workspaces_check(box, err);
     if (!rc)
+        rc = sbx_gate_write_config(box, err); /* the user's rules may be others by now */
+    if (!rc)
         rc = sbx_mounted_files(box, err);
     if (!rc)
         rc = sbx_workspaces_mount(box, err);
@@ -90,13 +92,15 @@ static enum sbx_code stop(struct sbx_box *box, struct sbx_err *err)
 static enum sbx_code started_by_hand(struct sbx_box *box, struct sbx_err *err)
 {
     struct sbx_stage stage;
+    enum sbx_code rc;
 
     if (box->record.net == SBX_NET_ENTER) {
         sbx_net_end(box);
         sbx_marks_clear(box);
         box->record.starts++;
         stage = begin(box);
-        return complete(box, SBX_AT_START, &stage, err);
+        rc = sbx_gate_write_config(box, err);
+        return rc ? sbx_stage_end(&stage, rc) : complete(box, SBX_AT_START, &stage, err);
     }
     if (!sbx_net_ensure(box, err)) /* the namespace is the holder's: the gate stayed */
         return remember(box, err);

@@ -21,7 +21,7 @@ static json_t *strs_json(const char *const *v)
     return list;
 }
 
-enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r, struct sbx_err *err)
+enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s, s:s*, s:s*, s:s, s:s, s:i, s:i, s:b, "
@@ -34,17 +34,15 @@ enum sbx_code sbx_state_write(int dirfd, const struct sbx_record *r, struct sbx_
         r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets), "env",
         strs_json(r->env), "volumes", strs_json(r->volumes),
         "sources", strs_json(r->sources));
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
     enum sbx_code rc;
 
     if (!o)
         return sbx_out_of_memory(err);
-    rc = sbx_json_canonical(o, &text);
+    rc = sbx_json_canonical(o, out);
     if (!rc)
-        rc = sbx_buf_adds(&text, "\n");
-    if (rc)
-        return sbx_err_set(err, rc, "sandbox.json: %s", rc == SBX_LIMIT ? "too large" : "failed");
-    return sbx_file_write(dirfd, "sandbox.json", text.ptr, text.len, 0600, err);
+        rc = sbx_buf_adds(out, "\n");
+    return rc ? sbx_err_set(err, rc, "sandbox.json: %s", rc == SBX_LIMIT ? "too large" : "failed")
+              : SBX_OK;
 }
 
 static int index_of(const json_t *o, const char *key, const char *const *names, size_t n)

@@ -44,8 +44,8 @@ static enum sbx_code flush(struct sbx_box *box, struct sbx_pending *p, unsigned 
     for (size_t i = 0; i < n; i++)
         stages[i] = sbx_stage_begin(box, p->steps[i], "%s", describe(p->steps[i]));
     if (n)
-        rc = p->defaults ? sbx_run_defaults(box, &p->batch, cookie, err)
-                         : sbx_batch_run(box, &p->batch, NULL, NULL, err);
+        rc = p->defaults ? sbx_run_defaults(box, &p->batch, cookie, when, err)
+                         : sbx_batch_run(box, &p->batch, NULL, err);
     if (n)
         rc = judge(box, when, p->steps[n - 1]->id, rc, err);
     for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /*
- * The engine's own files inside, and trust in the sandbox's certificate authority. One exec: facts
- * about the inside (another kernel, no shell), the files, the bundles.
+ * The engine's own files inside, and trust in the sandbox's certificate authority: one exec with facts
+ * about the inside first (another kernel, no shell), then the files and the bundles.
  */
 #include "box.h"
 
@@ -10,41 +10,62 @@
 
 #define PEM_MAX 65536
 
-/* $1: a line that only our certificate has; $2: lines for /etc/environment. Only sh and cat. */
-static const char script[] =
-    "/run/sbx/init probe || exit 120\n"
-    "/run/sbx/init batch; rc=$?\n"
-    "ca=" SBX_CA_FILE "\n"
-    "for b in " SBX_CA_BUNDLE " /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem"
-    " /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem /etc/ssl/cert.pem; do\n"
-    "    if [ -f \"$b\" ]; then\n"
-    "        case \"$(cat \"$b\")\" in *\"$1\"*) ;; *) { echo; cat \"$ca\"; } >>\"$b\" ;; esac\n"
-    "    elif [ \"$b\" = " SBX_CA_BUNDLE " ]; then\n"
-    "        [ -d /etc/ssl/certs ] || mkdir -p /etc/ssl/certs\n"
-    "        cat \"$ca\" >\"$b\"\n"
-    "    fi\n"
-    "done\n"
-    "[ -f /etc/environment ] && old=$(cat /etc/environment)\n"
-    "case \"$old\" in *'# sbx: proxy and trust'*) ;; *) printf '%s\\n' \"$2\" >>/etc/environment ;; "
-    "esac\n"
-    "j=/etc/ssl/certs/java/cacerts\n"
-    "if [ -f $j ] && command -v keytool >/dev/null 2>&1; then\n"
-    "    keytool -importcert -noprompt -trustcacerts -alias sbx-ca -file \"$ca\" -keystore $j"
-    " -storepass changeit >/dev/null 2>&1\n"
-    "fi\n"
-    "exit $rc\n";
+/* Where distributions keep all trusted roots in one file. The first is made where there is none. */
+static const char *const bundles[] = {
+    SBX_CA_BUNDLE,
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+};
+
+/* Lines for /etc/environment: what logins without a shell's profile get. */
+static enum sbx_code environment_lines(const struct sbx_box *box, struct sbx_buf *out)
+{
+    enum sbx_code rc = sbx_buf_adds(out, "# sbx: proxy and trust\n");
+
+    for (size_t i = 0; !rc && i < box->plan->n_env; i++) {
+        const struct sbx_plan_env *e = &box->plan->env[i];
+
+        if (!strcmp(e->origin, "engine") && !e->weak && strcmp(e->name, "HOME") &&
+            strcmp(e->name, "USER"))
+            rc = sbx_buf_addf(out, "%s=%s\n", e->name, e->value);
+    }
+    return rc;
+}
+
+static enum sbx_code queue_bundles(struct sbx_batch *b, const struct sbx_buf *pem,
+                                   struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < SBX_ARRAY_LEN(bundles); i++) {
+        struct sbx_entry entry = { "append", bundles[i], 0644, 0, 0, i > 0 };
+
+        rc = sbx_batch_add(b, &entry, pem->ptr, pem->len, err);
+    }
+    return rc;
+}
 
 static enum sbx_code queue_generated(struct sbx_box *box, struct sbx_batch *b,
                                      const struct sbx_plan_file *f, struct sbx_err *err)
 {
     struct sbx_entry entry = { "write", f->path, f->mode, f->uid, f->gid, false };
-    SBX_AUTO(sbx_buf) pem = SBX_BUF_INIT(PEM_MAX);
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(PEM_MAX);
     enum sbx_code rc;
 
-    if (strcmp(f->generated, "ca"))
-        return SBX_OK; /* merged by the script */
-    rc = sbx_ca_cert(box, &pem, err);
-    return rc ? rc : sbx_batch_add(b, &entry, pem.ptr, pem.len, err);
+    if (!strcmp(f->generated, "environment")) {
+        entry.verb = "append";
+        rc = environment_lines(box, &text);
+        if (rc)
+            return sbx_err_set(err, rc, "%s: too large", f->path);
+        return sbx_batch_add(b, &entry, text.ptr, text.len, err);
+    }
+    rc = sbx_ca_cert(box, &text, err);
+    if (rc)
+        return rc;
+    return !strcmp(f->generated, "ca-bundle") ? queue_bundles(b, &text, err)
+                                              : sbx_batch_add(b, &entry, text.ptr, text.len, err);
 }
 
 /* The agent's user, its working directory, the roots of new volumes. */
@@ -78,8 +99,11 @@ static enum sbx_code queue_user(struct sbx_batch *b, struct sbx_err *err)
 enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
                                  const struct sbx_plan_step *s, unsigned when, struct sbx_err *err)
 {
-    enum sbx_code rc = when & SBX_AT_CREATE ? queue_user(b, err) : SBX_OK;
+    struct sbx_entry probe = { "probe", "/", 0, 0, 0, false };
+    enum sbx_code rc = sbx_batch_add(b, &probe, "", 0, err);
 
+    if (!rc && when & SBX_AT_CREATE)
+        rc = queue_user(b, err);
     if (!rc)
         rc = queue_places(box, b, when, err);
     for (size_t i = 0; !rc && i < s->n_files; i++) {
@@ -93,23 +117,28 @@ enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
     return rc;
 }
 
-/* Compare what PID 1's program sees inside with what we know outside (C9). */
-static enum sbx_code check_probe(const char *text, unsigned long long cookie,
-                                 struct sbx_err *err)
+static void own_boot_id(char *out, size_t size)
 {
-    SBX_AUTO_JSON json_t *o = json_loads(text ? text : "", JSON_DISABLE_EOF_CHECK, NULL);
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    out[0] = '\0';
+    if (!f)
+        return;
+    if (!fgets(out, (int)size, f))
+        out[0] = '\0';
+    fclose(f);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* Compare what is seen inside with what we know outside (C9, F11). */
+static enum sbx_code check_facts(const json_t *o, unsigned long long cookie, struct sbx_err *err)
+{
     const char *door = json_string_value(json_object_get(o, "door"));
     const char *boot_id = json_string_value(json_object_get(o, "bootId"));
     unsigned long long inside = (unsigned long long)json_integer_value(json_object_get(o, "cookie"));
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    char ours[64] = "";
+    char ours[64];
 
-    if (f) {
-        if (!fgets(ours, sizeof(ours), f))
-            ours[0] = '\0';
-        fclose(f);
-    }
-    ours[strcspn(ours, "\n")] = '\0';
+    own_boot_id(ours, sizeof(ours));
     if (!boot_id)
         return sbx_err_set(err, SBX_FAILED, "PID 1's program tells no facts about the inside");
     if (strcmp(ours, boot_id) || (cookie && inside != cookie))
@@ -120,51 +149,45 @@ static enum sbx_code check_probe(const char *text, unsigned long long cookie,
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "a connection from inside does not reach the gate (%s)",
                            door ? door : "unknown");
+    if (!json_is_true(json_object_get(json_object_get(o, "programs"), "sh")))
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "the image has no sh: sandboxes need one; use an image with a shell");
     return SBX_OK;
 }
 
-/* The second line of the certificate: base64 of its serial and name, as good as unique. */
-static const char *mark_of(struct sbx_box *box, char *pem)
+/* Java trusts its own store only. The store's password is the one that every Java has. */
+static enum sbx_code trust_java(struct sbx_box *box, struct sbx_err *err)
 {
-    char *line = pem ? strchr(pem, '\n') : NULL;
+    static const char *const argv[] = {
+        "/bin/sh", "-c",
+        "j=/etc/ssl/certs/java/cacerts; [ -f $j ] || exit 0; keytool -importcert -noprompt -trustcacerts"
+        " -alias sbx-ca -file " SBX_CA_FILE " -keystore $j -storepass changeit >/dev/null 2>&1",
+        NULL,
+    };
+    struct sbx_inside x = { .argv = argv, .user = "0", .workdir = "/", .in = -1 };
+    int status = 0;
+    enum sbx_code rc = sbx_inside(box, &x, &status, err);
 
-    line = line ? strchr(line + 1, '\n') : NULL;
-    if (!line)
-        return NULL;
-    line[1 + strcspn(line + 1, "\n")] = '\0';
-    return sbx_arena_strdup(box->arena, line + 1);
-}
-
-static const char *environment_lines(struct sbx_box *box)
-{
-    const char *text = "# sbx: proxy and trust";
-
-    for (size_t i = 0; text && i < box->plan->n_env; i++) {
-        const struct sbx_plan_env *e = &box->plan->env[i];
-
-        if (!strcmp(e->origin, "engine") && !e->weak && strcmp(e->name, "HOME") &&
-            strcmp(e->name, "USER"))
-            text = sbx_arena_printf(box->arena, "%s\n%s=%s", text, e->name, e->value);
-    }
-    return text;
+    if (!rc && status)
+        sbx_event_send(box->e, SBX_EVENT_WARNING, NULL,
+                       "Java's certificate store could not be extended: Java programs will not "
+                       "trust the gate");
+    return rc;
 }
 
 enum sbx_code sbx_run_defaults(struct sbx_box *box, struct sbx_batch *b, unsigned long long cookie,
-                               struct sbx_err *err)
+                               unsigned when, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_buf) pem = SBX_BUF_INIT(PEM_MAX);
     SBX_AUTO(sbx_buf) head = SBX_BUF_INIT(PEM_MAX);
-    const char *argv[] = { "/bin/sh", "-c", script, "sh", NULL, NULL, NULL };
-    enum sbx_code rc = sbx_ca_cert(box, &pem, err);
+    SBX_AUTO_JSON json_t *facts = NULL;
+    enum sbx_code rc = sbx_batch_run(box, b, &head, err);
 
-    if (rc)
-        return rc;
-    argv[4] = mark_of(box, pem.ptr);
-    argv[5] = environment_lines(box);
-    if (!argv[4] || !argv[5])
-        return sbx_out_of_memory(err);
-    rc = sbx_batch_run(box, b, argv, &head, err);
     if (rc || box->info->kind == SBX_RUNTIME_FAKE)
         return rc;
-    return check_probe(head.ptr, cookie, err);
+    facts = json_loads(head.ptr ? head.ptr : "", JSON_DISABLE_EOF_CHECK, NULL);
+    rc = check_facts(facts, cookie, err);
+    if (!rc && when & SBX_AT_CREATE &&
+        json_is_true(json_object_get(json_object_get(facts, "programs"), "keytool")))
+        rc = trust_java(box, err);
+    return rc;
 }

@@ -14,6 +14,7 @@
 
 #define HEADER_MAX (PATH_MAX + 128) /* bytes: a path and seven short fields */
 #define CONTENT_MAX (1ull << 40)    /* bytes; more than any file of a kit, less than an overflow */
+#define APPEND_TEXT_MAX 65536       /* bytes added to a file: a certificate, some lines */
 
 /* VERB LENGTH MODE UID GID IFMISSING PATH; `user` and the others leave some fields out or at 0. */
 struct record {
@@ -79,6 +80,17 @@ static enum sbx_code do_write(int root, const struct record *r, struct sbx_input
     return rc ? rc : sbx_new_file_commit(&f, err);
 }
 
+static enum sbx_code do_append(int root, const struct record *r, struct sbx_input *in,
+                               enum sbx_done *done, struct sbx_err *err)
+{
+    static char text[APPEND_TEXT_MAX];
+    enum sbx_code rc = sbx_input_string(in, r->length, text, sizeof(text), err);
+
+    return rc ? rc
+              : sbx_inside_append(root, r->path, text, owner_of(r), (mode_t)r->mode, r->if_missing,
+                                  done, err);
+}
+
 static enum sbx_code do_link(int root, const struct record *r, struct sbx_input *in,
                              struct sbx_err *err)
 {
@@ -108,6 +120,8 @@ static enum sbx_code run(int root, const struct record *r, struct sbx_input *in,
 
     if (!strcmp(r->verb, "write"))
         return do_write(root, r, in, done, err);
+    if (!strcmp(r->verb, "append"))
+        return do_append(root, r, in, done, err);
     if (!strcmp(r->verb, "link"))
         return do_link(root, r, in, err);
     rc = sbx_input_copy(in, r->length, -1, err); /* no other verb has content */
@@ -120,6 +134,8 @@ static enum sbx_code run(int root, const struct record *r, struct sbx_input *in,
         return do_user(root, r, done, err);
     if (!strcmp(r->verb, "remove"))
         return sbx_inside_remove(root, r->path, err);
+    if (!strcmp(r->verb, "probe")) /* a line of facts before the answer */
+        return sbx_init_probe() ? sbx_err_set(err, SBX_FAILED, "no facts") : SBX_OK;
     return sbx_err_set(err, SBX_USAGE, "unknown verb %s", r->verb);
 }
 

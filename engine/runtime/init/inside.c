@@ -17,7 +17,7 @@
 #define PARENT_MODE 0755
 #define TEMP_TRIES 16 /* random names; one is as good as always enough */
 
-static int open_beneath(int root, const char *path, unsigned flags)
+int sbx_inside_open(int root, const char *path, unsigned flags)
 {
     struct open_how how = { .flags = flags | O_CLOEXEC,
                             .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -57,7 +57,7 @@ static enum sbx_code make_one(int parent, const char *name, const struct sbx_own
 static enum sbx_code open_dir(int root, char *path, const struct sbx_owner *parents, int *ret,
                               struct sbx_err *err)
 {
-    int parent = open_beneath(root, "/", O_PATH | O_DIRECTORY);
+    int parent = sbx_inside_open(root, "/", O_PATH | O_DIRECTORY);
     char *p = path, *end;
 
     while (parent >= 0 && *(p += strspn(p, "/"))) {
@@ -68,10 +68,10 @@ static enum sbx_code open_dir(int root, char *path, const struct sbx_owner *pare
         end = p + strcspn(p, "/");
         cut = *end;
         *end = '\0';
-        fd = open_beneath(root, path, O_PATH | O_DIRECTORY);
+        fd = sbx_inside_open(root, path, O_PATH | O_DIRECTORY);
         if (fd < 0 && errno == ENOENT && parents) {
             rc = make_one(parent, p, parents, err);
-            fd = rc ? -1 : open_beneath(root, path, O_PATH | O_DIRECTORY);
+            fd = rc ? -1 : sbx_inside_open(root, path, O_PATH | O_DIRECTORY);
         }
         if (fd < 0 && !rc)
             rc = sbx_err_errno(err, "directory %s", path);
@@ -199,7 +199,7 @@ enum sbx_code sbx_inside_mkdir(int root, const char *path, struct sbx_owner owne
         return sbx_err_errno(err, "make the directory");
     /* A symlink to a directory is one, as for mkdir -p: it stays inside anyway. */
     fd = made ? openat(spot.dir, spot.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-              : open_beneath(root, path, O_RDONLY | O_DIRECTORY);
+              : sbx_inside_open(root, path, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return sbx_err_errno(err, "open the directory");
     *ret = !made && if_missing ? SBX_DONE_KEPT : SBX_DONE_OK;

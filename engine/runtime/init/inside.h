@@ -32,6 +32,9 @@ struct sbx_spot {
 static inline void sbx_spot_release(struct sbx_spot *s) { sbx_auto_fd_(&s->dir); }
 SBX_DEFINE_AUTO(sbx_spot, sbx_spot_release);
 
+/** open() of `path` beneath `root`, symlinks followed inside only, close-on-exec. -1 with errno. */
+int sbx_inside_open(int root, const char *path, unsigned flags);
+
 /**
  * Find where `path` goes. Missing parents are made, 0755, owned by `parents`; NULL: SBX_NOT_FOUND
  * then.
@@ -66,6 +69,14 @@ SBX_DEFINE_AUTO(sbx_new_file, sbx_new_file_release);
 SBX_MUST_USE enum sbx_code sbx_inside_mkdir(int root, const char *path, struct sbx_owner owner,
                                             mode_t mode, bool if_missing, enum sbx_done *ret,
                                             struct sbx_err *err);
+/**
+ * Put `text` on lines of its own at the end of a file, unless the file holds it already (SBX_DONE_KEPT).
+ * A missing file is made with owner and mode, or left missing with `only_existing` (SBX_DONE_KEPT).
+ */
+SBX_MUST_USE enum sbx_code sbx_inside_append(int root, const char *path, const char *text,
+                                             struct sbx_owner owner, mode_t mode,
+                                             bool only_existing, enum sbx_done *ret,
+                                             struct sbx_err *err);
 /** Make a symlink to `target`, in place of whatever file is there. */
 SBX_MUST_USE enum sbx_code sbx_inside_link(int root, const char *path, const char *target,
                                            struct sbx_owner owner, struct sbx_err *err);

@@ -18,7 +18,8 @@
 #define AGENT_UID 1000
 #define DOOR_WAIT_MS 1000 /* a door answers in a tenth of one */
 
-static const char *const programs[] = { "sh", "bash", "tar", "mount", "sudo", "git", "curl" };
+static const char *const programs[] = { "sh",   "bash", "tar",  "mount",
+                                        "sudo", "git",  "curl", "keytool" };
 static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
                                       "/usr/bin",        "/sbin",          "/bin" };
 

@@ -341,6 +341,11 @@ static void a_batch_answers_each_record(void **state)
         { "write 0 600 @ 0 /empty\n", "ok\n", 0 },
         { "mkdir 0 700 @ 0 /d/e\nmkdir 0 755 @ 1 /d/e\n", "ok\nkept\n", 0 },
         { "link 4 0 @ 0 /d/l\n/etc", "ok\n", 0 },
+        { "append 4 644 @ 1 /none\nx=1\n", "kept\n", 0 },
+        { "append 4 644 @ 0 /a b\nx=1\n", "ok\n", 0 },
+        { "append 4 644 @ 1 /a b\nx=1\n", "kept\n", 0 },
+        { "append 4 644 @ 0 /fresh\nx=1\n", "ok\n", 0 },
+        { "append 1 644 @ 0 /d/e\nx", "error open the file: Is a directory\n", 1 },
         { "write 1 644 @ 0 rel\nxremove 0 0 0 0 0 /none\n", "error not an absolute path\nok\n", 1 },
         { "write 1 644 @ 0 /d/../up\nx", "error \"..\" in a path\n", 1 },
         { "write 1 644 @ 0 /d/\nx", "error names a directory\n", 1 },
@@ -363,7 +368,9 @@ static void a_batch_answers_each_record(void **state)
         assert_string_equal(batch(t, text, strlen(text), &status), cases[i].want);
         assert_int_equal(status, cases[i].status);
     }
-    assert_string_equal(get(t, "a b"), "hello");
+    assert_string_equal(get(t, "a b"), "hello\nx=1\n");
+    assert_string_equal(get(t, "fresh"), "x=1\n");
+    assert_null(get(t, "none"));
     assert_string_equal(get(t, "empty"), "");
     assert_null(get(t, "cut"));
     assert_null(get(t, "up"));
