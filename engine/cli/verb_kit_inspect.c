@@ -237,15 +237,28 @@ static enum sbx_code provenance(struct sbx_cli *cli, const struct sbx_artifact *
                                            : sbx_out_value(cli, provenance_json(v, n), err);
 }
 
+#define YAML_MAX (16 * SBX_SPEC_MAX) /* bytes; escapes and indents make a spec longer */
+
+static enum sbx_code print_yaml(struct sbx_cli *cli, const struct sbx_artifact *a,
+                                struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(YAML_MAX);
+    enum sbx_code rc = sbx_artifact_yaml(a, &text, err);
+
+    if (rc)
+        return rc;
+    sbx_cli_report(cli);
+    fwrite(text.ptr, 1, text.len, cli->out);
+    cli->printed = true;
+    return SBX_OK;
+}
+
 static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
 {
     struct inspect_opts *o = cli->options;
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc;
 
-    if (cli->format == SBX_FORMAT_YAML && !o->provenance)
-        return sbx_err_set(err, SBX_UNSUPPORTED,
-                           "--output yaml, the kit as a v2 spec, is not built yet; use json");
     rc = load_kit(cli, &a, err);
     if (rc)
         return rc;
@@ -253,6 +266,8 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
         sbx_cli_report(cli);
         return provenance(cli, a, err);
     }
+    if (cli->format == SBX_FORMAT_YAML)
+        return print_yaml(cli, a, err);
     if (cli->format == SBX_FORMAT_JSON)
         return sbx_out_value(cli, sbx_artifact_json(a), err);
     sbx_cli_report(cli);

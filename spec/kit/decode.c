@@ -96,7 +96,7 @@ static const char *wanted(const struct sbx_field *f)
         [SBX_FIELD_STRINGS] = "a list of strings", [SBX_FIELD_PAIRS] = "a mapping of strings",
         [SBX_FIELD_BLOCK] = "a mapping",          [SBX_FIELD_LIST] = "a list of mappings",
         [SBX_FIELD_NAMED] = "a mapping of mappings", [SBX_FIELD_CUSTOM] = "another value",
-        [SBX_FIELD_IGNORED] = "anything",
+        [SBX_FIELD_IGNORED] = "anything",         [SBX_FIELD_JSON] = "a mapping",
     };
 
     return f->want ? f->want : by_type[f->type];

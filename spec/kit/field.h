@@ -24,6 +24,7 @@ enum sbx_field_type {
     SBX_FIELD_NAMED,  /* SBX_LIST of structs from a mapping; the key becomes the name */
     SBX_FIELD_CUSTOM, /* by `custom`; `block` only tells its keys to hints and documentation */
     SBX_FIELD_IGNORED, /* accepted and dropped, with the warning in `doc` */
+    SBX_FIELD_JSON, /* json_t *: any mapping; only as the shape of a CUSTOM field */
 };
 
 /* Decode a node of a CUSTOM field into the struct at `base`; never called for null. */
@@ -42,6 +43,13 @@ struct sbx_field {
     sbx_check_fn *check; /* STRING: each; STRINGS: every item */
     bool required;       /* STRING: must not be empty */
     const char *want;    /* wanted shape for type errors; NULL: by type */
+    /* For writing (yaml.c) and the JSON Schema (schema.c). */
+    enum sbx_field_type as; /* CUSTOM: the shape it is written in */
+    enum sbx_field_type other; /* CUSTOM: a second shape that is read; the same as `as`: none */
+    bool always;            /* written even if empty */
+    bool keep;              /* an empty value that was given is written */
+    bool sugar;             /* never written: other fields say the same */
+    const char *const *words; /* STRING: the only values, NULL behind the last */
     const char *doc;
 };
 

@@ -29,8 +29,8 @@ static const struct sbx_block resources_block = {
 };
 
 static const struct sbx_field command_fields[] = {
-    STRINGS(sbx_launch, noninteractive, "default", .doc = "Arguments of a run without a terminal."),
-    STRINGS(sbx_launch, interactive, "interactive", .doc = "Arguments of a run with a terminal."),
+    STRINGS(sbx_launch, noninteractive, "default", .keep = true, .doc = "Arguments of a run without a terminal."),
+    STRINGS(sbx_launch, interactive, "interactive", .keep = true, .doc = "Arguments of a run with a terminal."),
 };
 const struct sbx_block sbx_command_block = {
     "sandbox.command", sizeof(struct sbx_launch), -1, -1, FIELDS(command_fields), NULL
@@ -38,13 +38,13 @@ const struct sbx_block sbx_command_block = {
 
 static const struct sbx_field sandbox_fields[] = {
     STRING(sbx_artifact, image, "image", .doc = "Image that the sandbox starts from."),
-    BLOCK(sbx_artifact, build, "build", build_block, SET(sbx_artifact, build.set),
+    BLOCK(sbx_artifact, build, "build", build_block, SET(sbx_artifact, build.set), .keep = true,
           .doc = "Build of the image; needs image too."),
     STRINGS(sbx_artifact, launch.entrypoint, "entrypoint", .doc = "Binary and its always-on arguments."),
     CUSTOM(sbx_artifact, launch, "command", sbx_custom_command, .block = &sbx_command_block,
-           .want = "a list of strings, or a mapping with default and interactive",
+           .want = "a list of strings, or a mapping with default and interactive", .as = SBX_FIELD_BLOCK, .other = SBX_FIELD_STRINGS,
            .doc = "Arguments behind the entrypoint."),
-    BLOCK(sbx_artifact, resources, "resources", resources_block, SET(sbx_artifact, resources.set),
+    BLOCK(sbx_artifact, resources, "resources", resources_block, SET(sbx_artifact, resources.set), .keep = true,
           .doc = "Limits of the container."),
 };
 static const struct sbx_block sandbox_block = { "sandbox", 0, -1, -1, FIELDS(sandbox_fields), NULL };
@@ -85,8 +85,8 @@ static const struct sbx_field security_fields[] = {
 static const struct sbx_block security_block = { "security", 0, -1, -1, FIELDS(security_fields), NULL };
 
 static const struct sbx_field volume_fields[] = {
-    STRING(sbx_volume, path, "path", .required = true, .check = sbx_check_absolute, .doc = "Absolute path inside."),
-    STRING(sbx_volume, type, "type", .check = sbx_check_volume_type, .doc = "\"\" for a volume, or tmpfs."),
+    STRING(sbx_volume, path, "path", .required = true, .check = sbx_check_absolute, .always = true, .doc = "Absolute path inside."),
+    STRING(sbx_volume, type, "type", .check = sbx_check_volume_type, .words = sbx_words_volume, .doc = "\"\" for a volume, or tmpfs."),
     STRING(sbx_volume, size, "size", .check = sbx_check_size, .doc = "Byte size such as \"10g\"."),
     STRING(sbx_volume, mode, "mode", .check = sbx_check_mode, .doc = "Octal permissions."),
 };
@@ -95,8 +95,8 @@ static const struct sbx_block volume_block = {
 };
 
 static const struct sbx_field port_fields[] = {
-    INT(sbx_port, container, "container", .required = true, .doc = "Port inside, 1 to 65535."),
-    STRING(sbx_port, protocol, "protocol", .check = sbx_check_protocol, .doc = "tcp (default) or udp."),
+    INT(sbx_port, container, "container", .required = true, .always = true, .doc = "Port inside, 1 to 65535."),
+    STRING(sbx_port, protocol, "protocol", .check = sbx_check_protocol, .words = sbx_words_protocol, .doc = "tcp (default) or udp."),
     STRING(sbx_port, name, "name", .doc = "Label."),
 };
 static const struct sbx_block port_block = {
@@ -104,11 +104,11 @@ static const struct sbx_block port_block = {
 };
 
 static const struct sbx_field inject_fields[] = {
-    STRING(sbx_inject, domain, "domain", .required = true, .doc = "Host whose requests get the credential."),
-    STRING(sbx_inject, header, "header", .doc = "Header to set."),
-    STRING(sbx_inject, format, "format", .check = sbx_check_format, .doc = "Its value; %s is the credential."),
+    STRING(sbx_inject, domain, "domain", .required = true, .always = true, .doc = "Host whose requests get the credential."),
+    STRING(sbx_inject, header, "header", .always = true, .doc = "Header to set."),
+    STRING(sbx_inject, format, "format", .check = sbx_check_format, .always = true, .doc = "Its value; %s is the credential."),
     STRING(sbx_inject, username, "username", .doc = "User name of HTTP Basic."),
-    STRING(sbx_inject, scheme, "scheme", .doc = "bearer or basic, instead of format."),
+    STRING(sbx_inject, scheme, "scheme", .sugar = true, .words = sbx_words_scheme, .doc = "bearer or basic, instead of format."),
 };
 static const struct sbx_block inject_block = {
     "credentials[].apiKey.inject[]", sizeof(struct sbx_inject), offsetof(struct sbx_inject, at), -1,
@@ -116,7 +116,7 @@ static const struct sbx_block inject_block = {
 };
 
 static const struct sbx_field api_key_fields[] = {
-    STRING(sbx_api_key, name, "name", .doc = "Environment variable of the agent."),
+    STRING(sbx_api_key, name, "name", .always = true, .doc = "Environment variable of the agent."),
     BOOL(sbx_api_key, proxy_managed, "proxyManaged", .doc = "Set the variable to a sentinel."),
     LIST(sbx_api_key, inject, "inject", inject_block, .doc = "Where the credential goes."),
 };
@@ -126,23 +126,23 @@ static const struct sbx_block api_key_block = {
 };
 
 static const struct sbx_field endpoint_fields[] = {
-    STRING(sbx_oauth, token_host, "host", .required = true, .doc = "Host of the token endpoint."),
-    STRING(sbx_oauth, token_path, "path", .required = true, .doc = "Its path."),
+    STRING(sbx_oauth, token_host, "host", .required = true, .always = true, .doc = "Host of the token endpoint."),
+    STRING(sbx_oauth, token_path, "path", .required = true, .always = true, .doc = "Its path."),
 };
 static const struct sbx_block endpoint_block = {
     "credentials[].oauth.tokenEndpoint", 0, -1, -1, FIELDS(endpoint_fields), NULL
 };
 static const struct sbx_field sentinel_fields[] = {
-    STRING(sbx_oauth, sentinel_access, "accessToken", .doc = "Stand-in for the access token."),
-    STRING(sbx_oauth, sentinel_refresh, "refreshToken", .doc = "Stand-in for the refresh token."),
+    STRING(sbx_oauth, sentinel_access, "accessToken", .always = true, .doc = "Stand-in for the access token."),
+    STRING(sbx_oauth, sentinel_refresh, "refreshToken", .always = true, .doc = "Stand-in for the refresh token."),
 };
 static const struct sbx_block sentinel_block = {
     "credentials[].oauth.sentinels", 0, -1, -1, FIELDS(sentinel_fields), NULL
 };
 static const struct sbx_field token_file_fields[] = {
-    STRING(sbx_oauth, file_path, "path", .doc = "File that the agent reads its tokens from."),
+    STRING(sbx_oauth, file_path, "path", .always = true, .doc = "File that the agent reads its tokens from."),
     STRING(sbx_oauth, file_template, "template", .doc = "Its text; structure is preferred."),
-    CUSTOM(sbx_oauth, file_structure, "structure", sbx_custom_structure, .want = "a mapping",
+    CUSTOM(sbx_oauth, file_structure, "structure", sbx_custom_structure, .want = "a mapping", .as = SBX_FIELD_JSON, .other = SBX_FIELD_JSON,
            .doc = "Its JSON, with {{.AccessToken}} and the like."),
 };
 static const struct sbx_block token_file_block = {
@@ -163,7 +163,7 @@ static const struct sbx_field oauth_fields[] = {
     INNER("sentinels", sentinel_block, SET(sbx_oauth, sentinels_set), .doc = "What the agent sees."),
     INNER("credentialFile", token_file_block, SET(sbx_oauth, file_set), .doc = "The agent's token file."),
     STRINGS(sbx_oauth, skip_if_env, "skipIfEnv", .doc = "Accepted for old kits; no effect."),
-    INNER("responseFields", response_block, SET(sbx_oauth, fields_set), .doc = "Keys of the response."),
+    INNER("responseFields", response_block, SET(sbx_oauth, fields_set), .keep = true, .doc = "Keys of the response."),
     BOOL(sbx_oauth, passthrough, "passthrough", .doc = "Let the agent see the real tokens."),
 };
 static const struct sbx_block oauth_block = {
@@ -172,7 +172,7 @@ static const struct sbx_block oauth_block = {
 };
 
 static const struct sbx_field credential_fields[] = {
-    STRING(sbx_credential, service, "service", .required = true, .doc = "Identity of the service."),
+    STRING(sbx_credential, service, "service", .required = true, .always = true, .doc = "Identity of the service."),
     STRING(sbx_credential, description, "description", .doc = "Shown in prompts."),
     BOOL(sbx_credential, required, "required", .doc = "Refuse to start without it."),
     STRING(sbx_credential, provider, "provider", .doc = "Entry of the provider registry."),
@@ -195,7 +195,7 @@ static const struct sbx_block environment_block = {
 };
 
 static const struct sbx_field install_fields[] = {
-    STRING(sbx_install, command, "command", .required = true, .doc = "Text for sh -c."),
+    STRING(sbx_install, command, "command", .required = true, .always = true, .doc = "Text for sh -c."),
     STRING(sbx_install, user, "user", .doc = "User (default \"0\")."),
     STRING(sbx_install, description, "description", .doc = "Shown while it runs."),
 };
@@ -205,7 +205,7 @@ static const struct sbx_block install_block = {
 };
 static const struct sbx_field startup_fields[] = {
     CUSTOM(sbx_startup, command, "command", sbx_custom_startup, .required = true,
-           .want = "a string or a list of strings", .doc = "Text for sh -c, or an argument list."),
+           .want = "a string or a list of strings", .always = true, .as = SBX_FIELD_STRINGS, .doc = "Text for sh -c, or an argument list."),
     STRING(sbx_startup, user, "user", .doc = "User (default \"1000\")."),
     BOOL(sbx_startup, background, "background", .doc = "Do not wait for it."),
     STRING(sbx_startup, description, "description", .doc = "Shown when it runs."),
@@ -215,8 +215,8 @@ static const struct sbx_block startup_block = {
     FIELDS(startup_fields), NULL
 };
 static const struct sbx_field setup_file_fields[] = {
-    STRING(sbx_setup_file, path, "path", .required = true, .check = sbx_check_absolute, .doc = "Absolute path."),
-    STRING(sbx_setup_file, content, "content", .check = sbx_check_content, .doc = "Text; ${WORKDIR} is filled in."),
+    STRING(sbx_setup_file, path, "path", .required = true, .check = sbx_check_absolute, .always = true, .doc = "Absolute path."),
+    STRING(sbx_setup_file, content, "content", .check = sbx_check_content, .always = true, .doc = "Text; ${WORKDIR} is filled in."),
     STRING(sbx_setup_file, mode, "mode", .check = sbx_check_mode, .doc = "Octal permissions (default \"0644\")."),
     BOOL(sbx_setup_file, only_if_missing, "onlyIfMissing", .doc = "Leave an existing file alone."),
     STRING(sbx_setup_file, description, "description", .doc = "What it is for."),
@@ -236,7 +236,7 @@ static const struct sbx_field setup_fields[] = {
 static const struct sbx_block setup_block = { "setup", 0, -1, -1, FIELDS(setup_fields), NULL };
 
 static const struct sbx_field arg_fields[] = {
-    STRING(sbx_arg, default_value, "default", .doc = "Value when none is supplied."),
+    STRING(sbx_arg, default_value, "default", .keep = true, .doc = "Value when none is supplied."),
     BOOL(sbx_arg, required, "required", .doc = "A value must be supplied."),
     STRING(sbx_arg, description, "description", .doc = "What it is for."),
     STRINGS(sbx_arg, choices, "enum", .doc = "The allowed values."),
@@ -248,9 +248,9 @@ static const struct sbx_block arg_block = {
 };
 
 static const struct sbx_field root_fields[] = {
-    CUSTOM(sbx_artifact, schema_version, "schemaVersion", sbx_custom_version, .doc = "Always \"2\"."),
-    STRING(sbx_artifact, kind, "kind", .doc = "sandbox or mixin."),
-    STRING(sbx_artifact, name, "name", .doc = "Name of the kit: a-z, 0-9, \"-\"; 1 to 64."),
+    CUSTOM(sbx_artifact, schema_version, "schemaVersion", sbx_custom_version, .always = true, .doc = "Always \"2\"."),
+    STRING(sbx_artifact, kind, "kind", .always = true, .words = sbx_words_kind, .doc = "sandbox or mixin."),
+    STRING(sbx_artifact, name, "name", .always = true, .doc = "Name of the kit: a-z, 0-9, \"-\"; 1 to 64."),
     STRING(sbx_artifact, version, "version", .doc = "Version of the kit."),
     STRING(sbx_artifact, display_name, "displayName", .doc = "Name for people."),
     STRING(sbx_artifact, description, "description", .doc = "What the kit does."),
@@ -258,7 +258,7 @@ static const struct sbx_field root_fields[] = {
     CUSTOM(sbx_artifact, extends, "extends", sbx_custom_extends, .want = "a string",
            .doc = "The parent of a sandbox kit."),
     STRINGS(sbx_artifact, mixins, "mixins", .doc = "Mixins of a sandbox kit."),
-    INNER("requires", requires_block, SET(sbx_artifact, requires_set), .doc = "What a mixin needs."),
+    INNER("requires", requires_block, SET(sbx_artifact, requires_set), .keep = true, .doc = "What a mixin needs."),
     STRINGS(sbx_artifact, locked, "locked", .check = sbx_check_locked, .doc = "Paths that children may not change."),
     STRINGS(sbx_artifact, licenses, "licenses", .check = sbx_check_license, .doc = "SPDX identifiers."),
     { .key = "args", .type = SBX_FIELD_NAMED, .offset = offsetof(struct sbx_artifact, args),
@@ -268,12 +268,12 @@ static const struct sbx_field root_fields[] = {
     INNER("permissions", permissions_block, .doc = "What the sandbox may do."),
     LIST(sbx_artifact, volumes, "volumes", volume_block, .want = "a list of {path, type, size, mode}",
          .doc = "Volumes and tmpfs mounts."),
-    INNER("security", security_block, SET(sbx_artifact, security_set), .doc = "Container privileges."),
+    INNER("security", security_block, SET(sbx_artifact, security_set), .keep = true, .doc = "Container privileges."),
     LIST(sbx_artifact, ports, "ports", port_block, .want = "a list of {container, protocol, name}",
          .doc = "Ports to publish on the host."),
     LIST(sbx_artifact, credentials, "credentials", credential_block, .want = "a list of {service, apiKey, oauth}",
          .doc = "Credentials that the kit uses."),
-    INNER("environment", environment_block, SET(sbx_artifact, environment_set), .doc = "The environment."),
+    INNER("environment", environment_block, SET(sbx_artifact, environment_set), .keep = true, .doc = "The environment."),
     INNER("setup", setup_block, .doc = "Commands and files."),
 };
 const struct sbx_block sbx_kit_v2 = {

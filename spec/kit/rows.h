@@ -37,4 +37,8 @@
     { .key = k, .type = SBX_FIELD_BLOCK, .offset = 0, .block = &(b), __VA_ARGS__ }
 #define SET(s, m) .set = AT(s, m, bool) + 1
 
+/* The only values of some fields (words.c). */
+extern const char *const sbx_words_kind[], *const sbx_words_scheme[], *const sbx_words_protocol[],
+    *const sbx_words_volume[];
+
 #endif

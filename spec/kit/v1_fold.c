@@ -225,6 +225,7 @@ void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root, stru
         warn_of(d, root, v);
         append(d, &v->a.allow, &v->allowed);
         append(d, &v->a.deny, &v->denied);
+        v->a.caps_set = v->a.caps_set || v->a.allow.len || v->a.deny.len;
         fold_sandbox(v);
         fold_ports(d, v);
         fold_volumes(d, v);

@@ -222,7 +222,7 @@ bool sbx_yaml_is_date(const char *s)
 }
 
 /* What plain text stands for. */
-static enum sbx_yaml_type type_of_plain(const char *s)
+enum sbx_yaml_type sbx_yaml_plain_type(const char *s)
 {
     uint64_t u;
     bool negative;
@@ -271,7 +271,7 @@ bool sbx_yaml_resolve(struct sbx_yaml_node *n)
         n->type = SBX_YAML_STR; /* a NUL inside */
         return true;
     }
-    plain = type_of_plain(n->text);
+    plain = sbx_yaml_plain_type(n->text);
     if (!n->tag) {
         n->type = n->style == SBX_YAML_PLAIN ? plain : SBX_YAML_STR;
         return true;

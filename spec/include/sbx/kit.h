@@ -283,6 +283,14 @@ const char *sbx_artifact_agent(const struct sbx_artifact *a);
 /** The artifact as the public reference spells it (RB 0, corpus); NULL: no memory. */
 json_t *sbx_artifact_json(const struct sbx_artifact *a);
 
+/**
+ * Append the artifact as a spec of version 2, which loads to the same artifact but for its warnings and
+ * what is below files/ (and, of a kit of version 1, `schemaVersion` and the flat interactive options). Comments and the author's layout are gone.
+ * @return SBX_OK, SBX_LIMIT (of `out`), SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_artifact_yaml(const struct sbx_artifact *a, struct sbx_buf *out,
+                                             struct sbx_err *err);
+
 /** Names that no user kit may take in a composition (S30). */
 bool sbx_kit_name_reserved(const char *name);
 

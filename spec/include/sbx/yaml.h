@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "sbx/arena.h"
+#include "sbx/buf.h"
 #include "sbx/diag.h"
 
 #define SBX_YAML_DEPTH_MAX 10000 /* levels, aliases followed; the reference's own bound */
@@ -102,6 +103,24 @@ SBX_MUST_USE enum sbx_code sbx_yaml_json(struct sbx_arena *arena, const struct s
  * @param text lives as long as the tree, NUL behind it
  */
 void sbx_yaml_replace(const struct sbx_yaml_node *n, const char *text, size_t len);
+/** What a text would be as a plain scalar without a tag. */
+enum sbx_yaml_type sbx_yaml_plain_type(const char *text);
+
+#define SBX_YAML_SIMPLE_KEY_MAX 500 /* bytes of a key written as "key:"; libyaml reads up to 1024 */
+/**
+ * Append a string as a block scalar, plain, quoted or literal, so that it is read as the same string.
+ *
+ * @param indent column of a literal's lines: two more than the mapping's or the dash's
+ * @return SBX_OK, SBX_SCHEMA (not UTF-8), SBX_LIMIT or SBX_NO_MEMORY (of `out`)
+ */
+SBX_MUST_USE enum sbx_code sbx_yaml_write_text(struct sbx_buf *out, const char *text,
+                                               unsigned indent);
+/** Append a key and its colon; `indent` is the mapping's column. */
+SBX_MUST_USE enum sbx_code sbx_yaml_write_key(struct sbx_buf *out, const char *text,
+                                              unsigned indent);
+/** Order of keys for people: numbers by value, other signs before letters, capitals first. */
+int sbx_yaml_key_order(const char *a, const char *b);
+
 /** "!!str", "!!int", "!!map", "!custom" ... for messages. */
 const char *sbx_yaml_type_name(const struct sbx_yaml_node *n);
 /** What a user calls it: "a string", "a list", "a mapping", "a number" ... */
