@@ -388,74 +388,74 @@ static void json_has_a_depth(void **state)
     assert_int_equal(sbx_yaml_json(d.arena, value_of(&d), &value, NULL), SBX_LIMIT);
 }
 
+static const struct {
+    const char *text, *want;
+} written[] = {
+    { "", "\"\"" },
+    { "text", "text" },
+    { "a b", "a b" },
+    { "it's", "it's" },
+    { "a#b", "a#b" },
+    { "h:80", "h:80" },
+    { "-a", "-a" },
+    { "Bearer %s", "Bearer %s" },
+    { "true", "\"true\"" },
+    { "No", "\"No\"" },
+    { "y", "\"y\"" },
+    { "~", "\"~\"" },
+    { "1.20", "\"1.20\"" },
+    { "0x1F", "\"0x1F\"" },
+    { "1:30", "\"1:30\"" },
+    { "1_000", "\"1_000\"" },
+    { "2020-01-01", "\"2020-01-01\"" },
+    { "<<", "\"<<\"" },
+    { "0644", "\"0644\"" },
+    { "${{ kit.args.v }}", "\"${{ kit.args.v }}\"" },
+    { "%s", "'%s'" },
+    { "a: b", "'a: b'" },
+    { "a #b", "'a #b'" },
+    { " a", "' a'" },
+    { "a:", "'a:'" },
+    { "- a", "'- a'" },
+    { "-", "'-'" },
+    { "?", "'?'" },
+    { "*.x", "'*.x'" },
+    { "[a]", "'[a]'" },
+    { "'a'", "'''a'''" },
+    { "---", "'---'" },
+    { "@a", "'@a'" },
+    { "`a", "'`a'" },
+    { "a\tb", "\"a\\tb\"" },
+    { "\x01\"\\", "\"\\x01\\\"\\\\\"" },
+    { "café \U0001f600", "café \U0001f600" },
+    { "\u2028", "\"\\u2028\"" },
+    { "\ufeff", "\"\\uFEFF\"" },
+    { "\xc2\x85", "\"\\x85\"" },
+    { "a\nb\n", "|\n    a\n    b" },
+    { "a\nb", "|-\n    a\n    b" },
+    { "a\n\n", "|+\n    a\n" },
+    { "a\n\nb\n", "|\n    a\n\n    b" },
+    { "\n", "|2+\n" },
+    { " a\nb\n", "|2\n     a\n    b" },
+    { "a\n\tb\n", "|\n    a\n    \tb" },
+    { "a \nb\n", "\"a \\nb\\n\"" },
+    { "a\r\nb", "\"a\\r\\nb\"" },
+};
+
 static void strings_are_written_in_the_style_that_reads_best(void **state)
 {
-    static const struct {
-        const char *text, *want;
-    } rows[] = {
-        { "", "\"\"" },
-        { "text", "text" },
-        { "a b", "a b" },
-        { "it's", "it's" },
-        { "a#b", "a#b" },
-        { "h:80", "h:80" },
-        { "-a", "-a" },
-        { "Bearer %s", "Bearer %s" },
-        { "true", "\"true\"" },
-        { "No", "\"No\"" },
-        { "y", "\"y\"" },
-        { "~", "\"~\"" },
-        { "1.20", "\"1.20\"" },
-        { "0x1F", "\"0x1F\"" },
-        { "1:30", "\"1:30\"" },
-        { "1_000", "\"1_000\"" },
-        { "2020-01-01", "\"2020-01-01\"" },
-        { "<<", "\"<<\"" },
-        { "0644", "\"0644\"" },
-        { "${{ kit.args.v }}", "\"${{ kit.args.v }}\"" },
-        { "%s", "'%s'" },
-        { "a: b", "'a: b'" },
-        { "a #b", "'a #b'" },
-        { " a", "' a'" },
-        { "a:", "'a:'" },
-        { "- a", "'- a'" },
-        { "-", "'-'" },
-        { "?", "'?'" },
-        { "*.x", "'*.x'" },
-        { "[a]", "'[a]'" },
-        { "'a'", "'''a'''" },
-        { "---", "'---'" },
-        { "@a", "'@a'" },
-        { "`a", "'`a'" },
-        { "a\tb", "\"a\\tb\"" },
-        { "\x01\"\\", "\"\\x01\\\"\\\\\"" },
-        { "café \U0001f600", "café \U0001f600" },
-        { "\u2028", "\"\\u2028\"" },
-        { "\ufeff", "\"\\uFEFF\"" },
-        { "\xc2\x85", "\"\\x85\"" },
-        { "a\nb\n", "|\n    a\n    b" },
-        { "a\nb", "|-\n    a\n    b" },
-        { "a\n\n", "|+\n    a\n" },
-        { "a\n\nb\n", "|\n    a\n\n    b" },
-        { "\n", "|2+\n" },
-        { " a\nb\n", "|2\n     a\n    b" },
-        { "a\n\tb\n", "|\n    a\n    \tb" },
-        { "a \nb\n", "\"a \\nb\\n\"" },
-        { "a\r\nb", "\"a\\r\\nb\"" },
-    };
-
     (void)state;
-    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+    for (size_t i = 0; i < SBX_ARRAY_LEN(written); i++) {
         SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(1000);
 
         assert_int_equal(sbx_buf_adds(&out, "k:\n  - "), SBX_OK);
-        assert_int_equal(sbx_yaml_write_text(&out, rows[i].text, 4), SBX_OK);
-        assert_string_equal(out.ptr + 7, rows[i].want);
+        assert_int_equal(sbx_yaml_write_text(&out, written[i].text, 4), SBX_OK);
+        assert_string_equal(out.ptr + 7, written[i].want);
         assert_int_equal(sbx_buf_adds(&out, "\n  - end\n"), SBX_OK);
         DOC d = parse(out.ptr);
         assert_int_equal(d.rc, SBX_OK);
         assert_int_equal(value_of(&d)->items[0]->type, SBX_YAML_STR);
-        assert_string_equal(value_of(&d)->items[0]->text, rows[i].text);
+        assert_string_equal(value_of(&d)->items[0]->text, written[i].text);
         assert_string_equal(value_of(&d)->items[1]->text, "end");
     }
 }
