@@ -1,0 +1,338 @@
+#include "http.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* What the callbacks of one transfer share. */
+struct transfer {
+    struct sbx_http *h;
+    struct sbx_call *c;
+    int64_t sent;
+    size_t header_bytes;
+    enum sbx_code rc; /* why a callback ended it */
+    struct sbx_err *err;
+};
+
+void sbx_call_release(struct sbx_call *c)
+{
+    sbx_buf_release(&c->text);
+    sbx_arena_free(c->arena);
+    c->arena = NULL;
+}
+
+static bool good(long status) { return status >= 200 && status < 300; }
+
+static size_t on_body(char *data, size_t one, size_t len, void *ctx)
+{
+    struct transfer *t = ctx;
+    struct sbx_call *c = t->c;
+    long status = 0;
+
+    (void)one;
+    t->h->curl->easy_getinfo(t->h->h, CURLINFO_RESPONSE_CODE, &status);
+    if (good(status) && c->sink) {
+        t->rc = c->sink(c->sink_ctx, data, len, t->err);
+    } else if (good(status)) {
+        if (len > c->max - c->text.len)
+            t->rc = sbx_err_set(t->err, SBX_LIMIT, "the answer has more than %zu bytes", c->max);
+        else if (sbx_buf_add(&c->text, data, len))
+            t->rc = sbx_err_set(t->err, SBX_NO_MEMORY, "out of memory");
+    } else if (c->text.len < HTTP_ERROR_MAX && sbx_buf_add(&c->text, data, len)) {
+        t->rc = sbx_err_set(t->err, SBX_NO_MEMORY, "out of memory");
+    }
+    return t->rc ? 0 : len;
+}
+
+static size_t on_read(char *room, size_t one, size_t len, void *ctx)
+{
+    struct transfer *t = ctx;
+    struct sbx_call *c = t->c;
+    int64_t left = c->body_len - t->sent;
+    ssize_t n;
+
+    len *= one;
+    if ((int64_t)len > left)
+        len = (size_t)left;
+    if (!len)
+        return 0;
+    if (c->body) {
+        memcpy(room, c->body + t->sent, len);
+        n = (ssize_t)len;
+    } else {
+        do
+            n = pread(c->body_fd, room, len, c->body_at + t->sent);
+        while (n < 0 && errno == EINTR);
+    }
+    if (n <= 0) {
+        t->rc = n ? sbx_err_errno(t->err, "read what is uploaded")
+                  : sbx_err_set(t->err, SBX_IO, "what is uploaded became shorter");
+        return CURL_READFUNC_ABORT;
+    }
+    t->sent += n;
+    return (size_t)n;
+}
+
+static int on_seek(void *ctx, curl_off_t offset, int origin)
+{
+    struct transfer *t = ctx;
+
+    if (origin != SEEK_SET)
+        return CURL_SEEKFUNC_FAIL;
+    t->sent = offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+static const char *const names[HTTP_N_HEADERS] = {
+    [HTTP_LOCATION] = "location",
+    [HTTP_DIGEST] = "docker-content-digest",
+    [HTTP_TYPE] = "content-type",
+    [HTTP_LINK] = "link",
+    [HTTP_RANGE] = "range",
+    [HTTP_CONTENT_RANGE] = "content-range",
+    [HTTP_RETRY_AFTER] = "retry-after",
+    [HTTP_SUBJECT] = "oci-subject",
+    [HTTP_CHUNK_MIN] = "oci-chunk-min-length",
+};
+
+static void note_header(struct sbx_call *c, const char *name, size_t len, const char *value)
+{
+    if (len == 16 && !strncasecmp(name, "www-authenticate", len) &&
+        c->n_challenges < HTTP_CHALLENGES_MAX && value)
+        c->challenges[c->n_challenges++] = value;
+    for (size_t i = 0; i < HTTP_N_HEADERS; i++)
+        if (strlen(names[i]) == len && !strncasecmp(name, names[i], len))
+            c->headers[i] = value;
+}
+
+static size_t on_header(char *line, size_t one, size_t len, void *ctx)
+{
+    struct transfer *t = ctx;
+    size_t all = one * len, end = all, start;
+    const char *colon = memchr(line, ':', all);
+
+    t->header_bytes += all;
+    if (t->header_bytes > HTTP_HEADERS_MAX) {
+        t->rc = sbx_err_set(t->err, SBX_LIMIT, "the answer's headers are too long");
+        return 0;
+    }
+    if (!colon || memchr(line, '\0', all))
+        return all;
+    start = (size_t)(colon - line) + 1;
+    while (end > start && strchr(" \t\r\n", line[end - 1]))
+        end--;
+    while (start < end && (line[start] == ' ' || line[start] == '\t'))
+        start++;
+    note_header(t->c, line, (size_t)(colon - line),
+                sbx_arena_memdup(t->c->arena, line + start, end - start));
+    return all;
+}
+
+static enum sbx_code add_header(struct sbx_http *h, struct curl_slist **list, const char *name,
+                                const char *value)
+{
+    SBX_AUTO_FREE char *text = NULL;
+    struct curl_slist *grown;
+
+    if (!value)
+        return SBX_OK;
+    if (asprintf(&text, "%s: %s", name, value) < 0)
+        return SBX_NO_MEMORY;
+    grown = h->curl->slist_append(*list, text);
+    explicit_bzero(text, strlen(text)); /* it may be a log-in */
+    if (!grown)
+        return SBX_NO_MEMORY;
+    *list = grown;
+    return SBX_OK;
+}
+
+static enum sbx_code make_headers(struct sbx_http *h, const struct sbx_call *c, bool at_home,
+                                  struct curl_slist **list)
+{
+    bool body = c->body || c->body_fd >= 0;
+    const struct {
+        const char *name, *value;
+    } rows[] = {
+        { "Expect", "" }, /* an empty one keeps libcurl from waiting for a "100" */
+        { "Accept", c->accept ? c->accept : "*/*" },
+        { "Authorization", at_home ? c->authorization : NULL },
+        { "Content-Type", c->content_type ? c->content_type
+                          : body          ? "application/octet-stream"
+                                          : NULL },
+        { "Content-Range", c->content_range },
+        { "Range", c->range },
+    };
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < SBX_ARRAY_LEN(rows); i++)
+        rc = add_header(h, list, rows[i].name, rows[i].value);
+    return rc;
+}
+
+#define SET(option, value) h->curl->easy_setopt(h->h, option, value)
+
+static void set_tls(struct sbx_http *h)
+{
+    const char *file = getenv("SSL_CERT_FILE"), *dir = getenv("SSL_CERT_DIR");
+    struct curl_blob ca = { h->tls.ca, h->tls.ca_len, CURL_BLOB_NOCOPY };
+
+    if (file && *file)
+        SET(CURLOPT_CAINFO, file);
+    if (dir && *dir)
+        SET(CURLOPT_CAPATH, dir);
+    if (h->tls.ca) {
+        SET(CURLOPT_CAINFO_BLOB, &ca);
+        if (!dir || !*dir)
+            SET(CURLOPT_CAPATH, "/etc/ssl/certs"); /* besides the blob: the system's */
+    }
+    if (h->tls.cert) {
+        SET(CURLOPT_SSLCERT, h->tls.cert);
+        SET(CURLOPT_SSLKEY, h->tls.key);
+    }
+}
+
+static void set_method(struct sbx_http *h, struct sbx_call *c)
+{
+    if (!strcmp(c->method, "HEAD"))
+        SET(CURLOPT_NOBODY, 1L);
+    else if (strcmp(c->method, "GET") != 0)
+        SET(CURLOPT_CUSTOMREQUEST, c->method);
+    if (c->body || c->body_fd >= 0) {
+        SET(CURLOPT_UPLOAD, 1L);
+        SET(CURLOPT_CUSTOMREQUEST, c->method);
+        SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t)c->body_len);
+    } else if (!strcmp(c->method, "POST") || !strcmp(c->method, "PUT") ||
+               !strcmp(c->method, "PATCH")) {
+        SET(CURLOPT_POSTFIELDS, "");
+        SET(CURLOPT_POSTFIELDSIZE, 0L);
+    }
+}
+
+static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, struct transfer *t,
+                    struct curl_slist *headers, bool at_home)
+{
+    const char *host = strstr(url, "://") + 3;
+
+    h->curl->easy_reset(h->h);
+    h->reason[0] = '\0';
+    SET(CURLOPT_URL, url);
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_ERRORBUFFER, h->reason);
+    SET(CURLOPT_USERAGENT, "sbx");
+    SET(CURLOPT_HTTPHEADER, headers);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)HTTP_CONNECT_MS);
+    SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    SET(CURLOPT_LOW_SPEED_TIME, (long)HTTP_STALL_S);
+    SET(CURLOPT_BUFFERSIZE, 262144L);
+    SET(CURLOPT_UPLOAD_BUFFERSIZE, 262144L);
+    SET(CURLOPT_TIMEOUT_MS, c->limit_ms);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, t);
+    SET(CURLOPT_READFUNCTION, on_read);
+    SET(CURLOPT_READDATA, t);
+    SET(CURLOPT_SEEKFUNCTION, on_seek);
+    SET(CURLOPT_SEEKDATA, t);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, t);
+    if (sbx_url_loopback(host))
+        SET(CURLOPT_NOPROXY, "*");
+    if (at_home)
+        set_tls(h);
+    set_method(h, c);
+}
+
+static bool passes(CURLcode code)
+{
+    return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+           code == CURLE_PARTIAL_FILE || code == CURLE_OPERATION_TIMEDOUT || code == CURLE_HTTP2 ||
+           code == CURLE_HTTP2_STREAM;
+}
+
+static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code, const char *url,
+                           struct sbx_err *err)
+{
+    const char *why = h->reason[0] ? h->reason : h->curl->easy_strerror(code);
+    const char *host = strstr(url, "://") + 3;
+    int len = (int)strcspn(host, "/");
+
+    c->passing = passes(code);
+    c->no_tls = code == CURLE_SSL_CONNECT_ERROR;
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return sbx_err_set(err, SBX_UNAVAILABLE,
+                           "%.*s: %.300s; if the registry has a CA of its own, put it into "
+                           "/etc/docker/certs.d/%.*s/ca.crt",
+                           len, host, why, len, host);
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return sbx_err_set(err, SBX_TIMEOUT, "%.*s: %.300s", len, host, why);
+    return sbx_err_set(err, code == CURLE_OUT_OF_MEMORY ? SBX_NO_MEMORY : SBX_UNAVAILABLE,
+                       "%.*s: %.300s", len, host, why);
+}
+
+static enum sbx_code once(struct sbx_http *h, struct sbx_call *c, const char *url, bool at_home,
+                          struct sbx_err *err)
+{
+    struct transfer t = { .h = h, .c = c, .err = err };
+    struct curl_slist *headers = NULL;
+    enum sbx_code rc = make_headers(h, c, at_home, &headers);
+    CURLcode code = CURLE_OUT_OF_MEMORY;
+
+    c->status = 0;
+    c->n_challenges = 0;
+    c->passing = c->no_tls = false;
+    memset(c->headers, 0, sizeof(c->headers));
+    sbx_buf_clear(&c->text);
+    if (!rc) {
+        set_all(h, c, url, &t, headers, at_home);
+        code = h->curl->easy_perform(h->h);
+        h->curl->easy_getinfo(h->h, CURLINFO_RESPONSE_CODE, &c->status);
+    }
+    for (struct curl_slist *s = headers; s; s = s->next)
+        explicit_bzero(s->data, strlen(s->data));
+    h->curl->slist_free_all(headers);
+    if (t.rc)
+        return t.rc;
+    return code ? broke(h, c, code, url, err) : SBX_OK;
+}
+
+static bool redirects(const struct sbx_call *c)
+{
+    return (c->status == 301 || c->status == 302 || c->status == 303 || c->status == 307 ||
+            c->status == 308) &&
+           c->headers[HTTP_LOCATION] && (!strcmp(c->method, "GET") || !strcmp(c->method, "HEAD"));
+}
+
+/* From TLS nothing leads to where there is none. */
+static enum sbx_code follow(struct sbx_http *h, struct sbx_call *c, const char **url,
+                            struct sbx_err *err)
+{
+    const char *next = sbx_url_resolve(h, c->arena, *url, c->headers[HTTP_LOCATION]);
+
+    if (!next || !sbx_url_origin(h, c->arena, next))
+        return sbx_err_set(err, SBX_SCHEMA, "redirected to what is not an address");
+    if (!strncmp(*url, "https:", 6) && strncmp(next, "https:", 6) != 0)
+        return sbx_err_set(err, SBX_DENIED, "redirected from https to plain http: %.200s", next);
+    *url = next;
+    return SBX_OK;
+}
+
+enum sbx_code sbx_http_send(struct sbx_http *h, struct sbx_call *c, struct sbx_err *err)
+{
+    const char *url = c->url, *home, *origin;
+    enum sbx_code rc;
+
+    if (!c->arena)
+        c->arena = sbx_arena_new();
+    home = c->arena ? sbx_url_origin(h, c->arena, url) : NULL;
+    if (!home)
+        return sbx_err_set(err, SBX_SCHEMA, "not an address of http or https: %.200s", url);
+    for (int i = 0; i <= HTTP_REDIRECTS_MAX; i++) {
+        origin = sbx_url_origin(h, c->arena, url);
+        rc = once(h, c, url, origin && !strcmp(origin, home), err);
+        if (rc || !redirects(c))
+            return rc;
+        rc = follow(h, c, &url, err);
+        if (rc)
+            return rc;
+    }
+    return sbx_err_set(err, SBX_FAILED, "redirected more than %d times", HTTP_REDIRECTS_MAX);
+}

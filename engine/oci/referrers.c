@@ -1,0 +1,152 @@
+/*
+ * What refers to a manifest: the referrers API, and its fall-back, an index under the tag
+ * sha256-<hex> (OCI Distribution Specification 1.1, "Referrers Tag Schema").
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "put.h"
+
+#define INDEX_TYPE "application/vnd.oci.image.index.v1+json"
+
+static enum sbx_code by_api(struct sbx_registry *r, const char *repository, const char *digest,
+                            struct sbx_arena *arena, struct sbx_oci_doc *ret, bool *ret_has,
+                            struct sbx_err *err)
+{
+    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
+    enum sbx_code rc;
+
+    c.url = registry_url(r, &c, err, repository, "referrers/%s", digest);
+    if (!c.url)
+        return err && err->code ? err->code : SBX_UNAVAILABLE;
+    c.method = "GET";
+    c.accept = INDEX_TYPE;
+    c.max = SBX_REGISTRY_MANIFEST_MAX;
+    rc = registry_call(r, &c, registry_scope(&c, repository, "pull"), err);
+    if (rc)
+        return rc;
+    *ret_has = c.status == 200 && c.headers[HTTP_TYPE] &&
+               !strncmp(c.headers[HTTP_TYPE], INDEX_TYPE, strlen(INDEX_TYPE));
+    if (!*ret_has) /* 404: no such API; others answer 400 or 405 */
+        return c.status == 401 || c.status == 403 || c.status >= 500 ? registry_refused(r, &c, err)
+                                                                     : SBX_OK;
+    ret->media_type = INDEX_TYPE;
+    ret->len = c.text.len;
+    ret->text = sbx_arena_memdup(arena, c.text.ptr ? c.text.ptr : "", c.text.len);
+    if (!ret->text || sbx_digest(ret->text, ret->len, ret->digest))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return SBX_OK;
+}
+
+static void tag_of(const char *digest, char tag[SBX_DIGEST_TEXT_SIZE])
+{
+    snprintf(tag, SBX_DIGEST_TEXT_SIZE, "sha256-%s", digest + strlen("sha256:"));
+}
+
+static enum sbx_code by_tag(struct sbx_registry *r, const char *repository, const char *digest,
+                            struct sbx_arena *arena, struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    static const char none[] = "{\"schemaVersion\":2,\"mediaType\":\"" INDEX_TYPE
+                               "\",\"manifests\":[]}";
+    char tag[SBX_DIGEST_TEXT_SIZE];
+    enum sbx_code rc;
+
+    tag_of(digest, tag);
+    rc = sbx_registry_manifest(r, repository, tag, arena, ret, err);
+    if (rc != SBX_NOT_FOUND)
+        return rc;
+    *ret = (struct sbx_oci_doc){ .text = none, .len = strlen(none), .media_type = INDEX_TYPE };
+    return sbx_digest(none, ret->len, ret->digest);
+}
+
+enum sbx_code sbx_registry_referrers(struct sbx_registry *r, const char *repository,
+                                     const char *digest, struct sbx_arena *arena,
+                                     struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    bool has = false;
+    enum sbx_code rc = by_api(r, repository, digest, arena, ret, &has, err);
+
+    if (!rc && !has)
+        rc = by_tag(r, repository, digest, arena, ret, err);
+    return rc ? sbx_err_wrap(err, rc, "referrers of %s", digest) : SBX_OK;
+}
+
+/* What the list says of a referrer. */
+static json_t *entry_of(const json_t *m, const char *type, const char *digest, size_t len)
+{
+    json_t *entry = json_pack("{s:s,s:s,s:I}", "mediaType", type, "digest", digest, "size",
+                              (json_int_t)len);
+    json_t *kind = json_object_get(m, "artifactType"), *notes = json_object_get(m, "annotations");
+
+    if (!kind)
+        kind = json_object_get(json_object_get(m, "config"), "mediaType");
+    if (entry && kind)
+        json_object_set(entry, "artifactType", kind);
+    if (entry && notes)
+        json_object_set(entry, "annotations", notes);
+    return entry;
+}
+
+static bool listed(const json_t *list, const char *digest)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *have = json_string_value(
+            json_object_get(json_array_get(list, i), "digest"));
+
+        if (have && !strcmp(have, digest))
+            return true;
+    }
+    return false;
+}
+
+static enum sbx_code enter(struct sbx_registry *r, const char *repository, const char *subject,
+                           json_t *entry, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_JSON json_t *index = NULL;
+    SBX_AUTO_FREE char *text = NULL;
+    char tag[SBX_DIGEST_TEXT_SIZE];
+    struct sbx_oci_doc doc;
+    bool unused;
+    json_t *list;
+    enum sbx_code rc = arena ? by_tag(r, repository, subject, arena, &doc, err) : SBX_NO_MEMORY;
+
+    if (rc)
+        return rc;
+    index = json_loadb(doc.text, doc.len, 0, NULL);
+    list = json_object_get(index, "manifests");
+    if (!json_is_array(list))
+        return sbx_err_set(err, SBX_SCHEMA, "the list under the tag is no index");
+    if (listed(list, json_string_value(json_object_get(entry, "digest"))))
+        return SBX_OK;
+    json_array_append(list, entry);
+    text = json_dumps(index, JSON_COMPACT);
+    if (!text)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    tag_of(subject, tag);
+    return registry_put_manifest(r, repository, tag, INDEX_TYPE, text, strlen(text), &unused, err);
+}
+
+enum sbx_code sbx_registry_push_manifest(struct sbx_registry *r, const char *repository,
+                                         const char *tag, const char *media_type, const char *text,
+                                         size_t len, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *m = json_loadb(text, len, 0, NULL), *entry = NULL;
+    const char *subject = json_string_value(
+        json_object_get(json_object_get(m, "subject"), "digest"));
+    char digest[SBX_DIGEST_TEXT_SIZE];
+    bool kept = false;
+    enum sbx_code rc = sbx_digest(text, len, digest);
+
+    if (!rc)
+        rc = registry_put_manifest(r, repository, tag, media_type, text, len, &kept, err);
+    if (rc || !subject || kept)
+        return rc;
+    if (!sbx_digest_valid(subject))
+        return sbx_err_set(err, SBX_SCHEMA, "the manifest's subject has no valid digest");
+    entry = entry_of(m, media_type, digest, len);
+    if (!entry)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = enter(r, repository, subject, entry, err);
+    return rc ? sbx_err_wrap(err, rc, "enter it in the referrers of %s", subject) : SBX_OK;
+}

@@ -1,0 +1,224 @@
+#include "registry.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "sbx/text.h"
+
+static enum sbx_code no_memory(struct sbx_err *err)
+{
+    return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx_registry **ret,
+                                struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_registry) r = calloc(1, sizeof(*r));
+    enum sbx_code rc;
+
+    if (!r)
+        return no_memory(err);
+    r->arena = sbx_arena_new();
+    r->host = strdup(opts->host);
+    if (!r->arena || !r->host)
+        return no_memory(err);
+    r->http.curl = sbx_curl(err);
+    if (!r->http.curl)
+        return SBX_UNAVAILABLE;
+    r->http.h = r->http.curl->easy_init();
+    if (!r->http.h)
+        return no_memory(err);
+    r->plain = opts->plain_http;
+    r->loopback = sbx_url_loopback(r->host);
+    r->limit_ms = opts->limit_ms;
+    r->progress = opts->progress;
+    rc = sbx_tls_read(r->host, &r->http.tls, err);
+    if (rc)
+        return rc;
+    *ret = SBX_TAKE(r);
+    return SBX_OK;
+}
+
+void sbx_registry_close(struct sbx_registry *r)
+{
+    if (!r)
+        return;
+    if (r->http.h)
+        r->http.curl->easy_cleanup(r->http.h);
+    sbx_tls_release(&r->http.tls);
+    registry_log_out(r);
+    sbx_arena_free(r->arena);
+    free(r->host);
+    free(r->base);
+    free(r);
+}
+
+const char *sbx_registry_host(const struct sbx_registry *r) { return r->host; }
+
+static enum sbx_code set_base(struct sbx_registry *r, const char *scheme, struct sbx_err *err)
+{
+    free(r->base);
+    r->base = NULL;
+    if (asprintf(&r->base, "%s://%s", scheme, strcmp(r->host, HUB_HOST) ? r->host : HUB_API) < 0) {
+        r->base = NULL;
+        return no_memory(err);
+    }
+    return SBX_OK;
+}
+
+/* A registry of this machine may have no TLS: asked once. */
+static enum sbx_code find_base(struct sbx_registry *r, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
+    SBX_AUTO_FREE char *url = NULL;
+    enum sbx_code rc;
+
+    if (r->base)
+        return SBX_OK;
+    rc = set_base(r, r->plain ? "http" : "https", err);
+    if (rc || r->plain || !r->loopback)
+        return rc;
+    if (asprintf(&url, "%s/v2/", r->base) < 0)
+        return no_memory(err);
+    c.method = "GET";
+    c.url = url;
+    c.max = HTTP_ERROR_MAX;
+    c.limit_ms = r->limit_ms;
+    rc = sbx_http_send(&r->http, &c, err);
+    if (rc && c.no_tls)
+        return set_base(r, "http", err);
+    if (rc) {
+        free(r->base);
+        r->base = NULL;
+    }
+    return rc;
+}
+
+const char *registry_url(struct sbx_registry *r, struct sbx_call *c, struct sbx_err *err,
+                         const char *repository, const char *fmt, ...)
+{
+    const char *hub = !strcmp(r->host, HUB_HOST) && !strchr(repository, '/') ? "library/" : "";
+    SBX_AUTO_FREE char *rest = NULL;
+    const char *url = NULL;
+    va_list args;
+    int len;
+
+    if (find_base(r, err))
+        return NULL;
+    va_start(args, fmt);
+    len = vasprintf(&rest, fmt, args);
+    va_end(args);
+    if (len < 0)
+        rest = NULL;
+    if (!c->arena)
+        c->arena = sbx_arena_new();
+    if (rest && c->arena)
+        url = sbx_arena_printf(c->arena, "%s/v2/%s%s/%s", r->base, hub, repository, rest);
+    if (!url)
+        (void)!no_memory(err);
+    return url;
+}
+
+const char *registry_scope(struct sbx_call *c, const char *repository, const char *actions)
+{
+    return sbx_arena_printf(c->arena, "repository:%s:%s", repository, actions);
+}
+
+bool registry_passing(const struct sbx_call *c)
+{
+    return c->status == 408 || c->status == 429 || c->status == 500 || c->status == 502 ||
+           c->status == 503 || c->status == 504;
+}
+
+void registry_wait(const struct sbx_call *c, unsigned n)
+{
+    long ms = WAIT_FIRST_MS << (n - 1);
+    const char *told = c->status ? c->headers[HTTP_RETRY_AFTER] : NULL;
+    struct timespec t;
+
+    if (told && strspn(told, "0123456789") == strlen(told) && *told && strlen(told) < 7)
+        ms = atol(told) * 1000;
+    if (ms > WAIT_MAX_MS)
+        ms = WAIT_MAX_MS;
+    t = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
+    while (nanosleep(&t, &t) && errno == EINTR)
+        ;
+}
+
+enum sbx_code registry_call_once(struct sbx_registry *r, struct sbx_call *c, const char *scope,
+                                 struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    c->limit_ms = r->limit_ms;
+    for (int i = 0;; i++) {
+        char *secret = registry_authorization(r, scope);
+
+        c->authorization = secret;
+        rc = sbx_http_send(&r->http, c, err);
+        c->authorization = NULL;
+        if (secret)
+            explicit_bzero(secret, strlen(secret));
+        free(secret);
+        if (rc || c->status != 401 || i)
+            return rc;
+        rc = registry_log_in(r, c, scope, err);
+        if (rc)
+            return rc;
+    }
+}
+
+enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const char *scope,
+                            struct sbx_err *err)
+{
+    for (unsigned i = 1;; i++) {
+        enum sbx_code rc = registry_call_once(r, c, scope, err);
+        bool again = rc ? c->passing : registry_passing(c);
+
+        if (!again || i == ATTEMPTS_MAX || r->limit_ms)
+            return rc;
+        registry_wait(c, i);
+    }
+}
+
+static enum sbx_code code_of(long status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return SBX_DENIED;
+    case 404:
+        return SBX_NOT_FOUND;
+    case 405:
+        return SBX_UNSUPPORTED;
+    case 409:
+        return SBX_CONFLICT;
+    default:
+        return status == 429 || status >= 500 ? SBX_UNAVAILABLE : SBX_FAILED;
+    }
+}
+
+enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
+                               struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *root = json_loadb(c->text.ptr ? c->text.ptr : "", c->text.len, 0, NULL);
+    const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
+    const char *code = json_string_value(json_object_get(first, "code"));
+    const char *message = json_string_value(json_object_get(first, "message"));
+    bool stranger = (c->status == 401 || c->status == 403) && !r->login.user && !r->login.identity;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_ERR_TEXT_MAX);
+
+    if (!code) /* token servers of OAuth */
+        code = json_string_value(json_object_get(root, "error"));
+    if (!message)
+        message = json_string_value(json_object_get(root, "details"));
+    if (code && (sbx_text_escape(&text, code, strnlen(code, 100)) ||
+                 (message && (sbx_buf_adds(&text, ": ") ||
+                              sbx_text_escape(&text, message, strnlen(message, 150))))))
+        sbx_buf_clear(&text);
+    return sbx_err_set(err, code_of(c->status), "%s answers %ld%s%s%s%s", r->host, c->status,
+                       text.len ? ", " : "", text.len ? text.ptr : "",
+                       stranger ? "; no log-in was sent: docker login " : "",
+                       stranger ? r->host : "");
+}
