@@ -5,84 +5,53 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "re2.h"
+
 #define MATCH_LIMIT 100000 /* PCRE2 steps; a value is a word, and honest patterns take hundreds */
 #define HEAP_LIMIT 8192    /* KiB that one match may take */
 
-/* "(?" and what may follow it in RE2: ":", flags, "P<name>". Everything else looks around or worse. */
-static const char *refuse_group(const char *s)
+#define TRANSLATED_MAX 65536 /* bytes; a character becomes 12 at most */
+#define NEST_MAX 1100 /* brackets PCRE2 takes; the grammar's own bound is below */
+
+static enum sbx_code translate(const char *pattern, struct sbx_buf *out, struct sbx_err *err)
 {
-    if (!strncmp(s, "(*", 2))
-        return "verbs \"(*\" are not part of it";
-    if (strncmp(s, "(?", 2))
-        return NULL;
-    s += 2;
-    if (*s == 'P')
-        return s[1] == '<' ? NULL : "back-references are not part of it";
-    if (*s == '<')
-        return s[1] == '=' || s[1] == '!' ? "look-behind is not part of it" : NULL;
-    if (*s == '=' || *s == '!')
-        return "look-ahead is not part of it";
-    s += strspn(s, "imsU-");
-    return *s == ':' || *s == ')' ? NULL : "this kind of group is not part of it";
-}
+    enum sbx_code rc;
 
-static const char *refuse_escape(char c)
-{
-    if (c >= '1' && c <= '9')
-        return "back-references are not part of it";
-    if (strchr("gkGKRXhHZNlLuUyY", c) && c)
-        return "this escape is not part of it";
-    return NULL;
-}
-
-/* What RE2 lacks and PCRE2 has; NULL: nothing found. */
-static const char *find_foreign(const char *s)
-{
-    bool in_class = false, after_repeat = false;
-    const char *why = NULL;
-
-    for (; *s && !why; s++) {
-        bool repeat = false;
-
-        if (*s == '\\' && s[1]) {
-            why = refuse_escape(*++s);
-        } else if (in_class) {
-            in_class = *s != ']';
-        } else if (*s == '[') {
-            in_class = true;
-            s += s[1] == '^';
-            s += s[1] == ']'; /* a leading bracket is a member */
-        } else if (*s == '(') {
-            why = refuse_group(s);
-        } else if (*s == '+' && after_repeat) {
-            why = "possessive repetition is not part of it";
-        } else {
-            repeat = strchr("*+?}", *s) != NULL;
-        }
-        after_repeat = repeat;
-    }
-    return why;
+    if (strlen(pattern) > SBX_RE_MAX)
+        return sbx_err_set(err, SBX_SCHEMA, "not an RE2 pattern: it is longer than %d bytes",
+                           SBX_RE_MAX);
+    rc = sbx_buf_adds(out, "(?:");
+    if (!rc)
+        rc = sbx_re2_translate(pattern, out, err);
+    return rc ? rc : sbx_buf_adds(out, ")");
 }
 
 static enum sbx_code compile(const char *pattern, pcre2_code **ret, struct sbx_err *err)
 {
     uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ANCHORED | PCRE2_ENDANCHORED |
-                       PCRE2_NEVER_BACKSLASH_C;
-    const char *why = strlen(pattern) > SBX_RE_MAX ? "it is longer than 1000 bytes"
-                                                    : find_foreign(pattern);
+                       PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
+    SBX_AUTO(sbx_buf) own = SBX_BUF_INIT(TRANSLATED_MAX);
+    pcre2_compile_context *context;
     PCRE2_UCHAR text[120];
     PCRE2_SIZE at;
     int code;
+    enum sbx_code rc = translate(pattern, &own, err);
 
-    if (why)
-        return sbx_err_set(err, SBX_SCHEMA, "not an RE2 pattern: %s", why);
-    *ret = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options, &code, &at, NULL);
+    if (rc)
+        return rc;
+    context = pcre2_compile_context_create(NULL);
+    if (!context)
+        return SBX_NO_MEMORY;
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    pcre2_set_parens_nest_limit(context, NEST_MAX);
+    *ret = pcre2_compile((PCRE2_SPTR)own.ptr, own.len, options, &code, &at, context);
+    pcre2_compile_context_free(context);
     if (*ret)
         return SBX_OK;
     if (code == PCRE2_ERROR_HEAP_FAILED)
         return SBX_NO_MEMORY;
     pcre2_get_error_message(code, text, sizeof(text));
-    return sbx_err_set(err, SBX_SCHEMA, "not a pattern: %s at byte %zu", (char *)text, (size_t)at);
+    return sbx_err_set(err, SBX_SCHEMA, "not a usable pattern: %s", (char *)text);
 }
 
 enum sbx_code sbx_re_check(const char *pattern, struct sbx_err *err)

@@ -1,4 +1,4 @@
-/* Patterns of args: a subset that RE2 and PCRE2 agree on (S11, in part), run by PCRE2. */
+/* Patterns of args: RE2's syntax and meaning (S11), checked and translated by re2.c, run by PCRE2. */
 #ifndef SBX_KIT_PATTERN_RE_H
 #define SBX_KIT_PATTERN_RE_H
 
