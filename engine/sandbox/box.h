@@ -76,6 +76,14 @@ struct sbx_box {
 };
 #define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1 }
 
+/* ---- engine.c, image.c ---- */
+/** A handle of one's own, for another thread. */
+SBX_MUST_USE enum sbx_code sbx_engine_open_runtime(struct sbx_engine *e, enum sbx_runtime_kind kind,
+                                                   struct sbx_runtime **ret, struct sbx_err *err);
+/** The plan's image, pulled if need be; an interrupt is followed at once (SBX_CANCELED). */
+SBX_MUST_USE enum sbx_code sbx_image_get(struct sbx_box *box, enum sbx_pull pull,
+                                         struct sbx_image *ret, struct sbx_err *err);
+
 /* ---- lock.c ---- */
 /** The app's lock: shared for changes, exclusive for reset. `ret` is closed to let go. */
 SBX_MUST_USE enum sbx_code sbx_lock_app(struct sbx_engine *e, bool exclusive, int *ret,

@@ -126,24 +126,6 @@ static enum sbx_code make_state(struct sbx_box *box, const struct sbx_create *c,
     return rc ? rc : sbx_box_save(box, err);
 }
 
-static void image_line(void *ctx, const char *text)
-{
-    sbx_event_send(ctx, SBX_EVENT_OUTPUT, "image", "%s", text);
-}
-
-static enum sbx_code get_image(struct sbx_box *box, const struct sbx_create *c,
-                               struct sbx_image *ret, struct sbx_err *err)
-{
-    struct sbx_progress progress = { image_line, box->e };
-    struct sbx_stage stage = sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_IMAGE), "Get image %s",
-                                             box->plan->image);
-    bool local = !strncmp(box->plan->image, "sbx.local/", strlen("sbx.local/")); /* no registry */
-    enum sbx_pull pull = local && c->pull == SBX_PULL_ALWAYS ? SBX_PULL_MISSING : c->pull;
-
-    return sbx_stage_end(&stage, sbx_runtime_image_ensure(box->rt, box->plan->image, pull,
-                                                          &progress, box->arena, ret, err));
-}
-
 static enum sbx_code make_container(struct sbx_box *box, const struct sbx_create *c,
                                     const struct sbx_image *image, struct sbx_err *err)
 {
@@ -162,8 +144,10 @@ static enum sbx_code make(struct sbx_box *box, const struct sbx_create *c, struc
 {
     struct sbx_image image;
     struct sbx_stage stage;
-    enum sbx_code rc = get_image(box, c, &image, err);
+    enum sbx_code rc;
 
+    stage = sbx_stage_begin(box, sbx_step_of(box, SBX_PHASE_IMAGE), "Get image %s", box->plan->image);
+    rc = sbx_stage_end(&stage, sbx_image_get(box, c->pull, &image, err));
     if (!rc)
         rc = sbx_interrupted(box->e, err);
     if (rc)

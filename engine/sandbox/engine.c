@@ -45,8 +45,8 @@ void sbx_engine_use_runtime(struct sbx_engine *e, struct sbx_runtime *rt)
     e->runtimes[SBX_RUNTIME_FAKE] = rt;
 }
 
-enum sbx_code sbx_engine_runtime(struct sbx_engine *e, enum sbx_runtime_kind kind,
-                                 struct sbx_runtime **ret, struct sbx_err *err)
+enum sbx_code sbx_engine_open_runtime(struct sbx_engine *e, enum sbx_runtime_kind kind,
+                                      struct sbx_runtime **ret, struct sbx_err *err)
 {
     char seccomp[4096];
     struct sbx_runtime_config config = {
@@ -58,6 +58,16 @@ enum sbx_code sbx_engine_runtime(struct sbx_engine *e, enum sbx_runtime_kind kin
         .seccomp = seccomp,
         .debug = e->config.debug,
     };
+
+    if (snprintf(seccomp, sizeof(seccomp), "%s/seccomp.json", e->paths.share) >=
+        (int)sizeof(seccomp))
+        return sbx_err_set(err, SBX_FAILED, "%s: path too long", e->paths.share);
+    return sbx_runtime_open(kind, &config, ret, err);
+}
+
+enum sbx_code sbx_engine_runtime(struct sbx_engine *e, enum sbx_runtime_kind kind,
+                                 struct sbx_runtime **ret, struct sbx_err *err)
+{
     struct sbx_runtime *rt;
     enum sbx_runtime_kind real;
     enum sbx_code rc;
@@ -66,10 +76,7 @@ enum sbx_code sbx_engine_runtime(struct sbx_engine *e, enum sbx_runtime_kind kin
         *ret = e->runtimes[kind];
         return SBX_OK;
     }
-    if (snprintf(seccomp, sizeof(seccomp), "%s/seccomp.json", e->paths.share) >=
-        (int)sizeof(seccomp))
-        return sbx_err_set(err, SBX_FAILED, "%s: path too long", e->paths.share);
-    rc = sbx_runtime_open(kind, &config, &rt, err);
+    rc = sbx_engine_open_runtime(e, kind, &rt, err);
     if (rc)
         return rc;
     real = sbx_runtime_info(rt)->kind;
