@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define HOST_ADDRESS "198.18.0.3" /* there: the address that means the host's loopback */
 #define GATE_ADDRESS "198.18.0.1" /* docs/gate-config.md: every door of the gate */
 
 static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step, const char *path,
@@ -77,7 +78,7 @@ void sbx_build_defaults(struct sbx_planner *b, struct sbx_plan_step *step)
         return;
     hosts = sbx_build_fmt(b,
                           "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
-                          "127.0.0.1 %s\n" GATE_ADDRESS " gateway.docker.internal\n" GATE_ADDRESS
+                          "127.0.0.1 %s\n" GATE_ADDRESS " gateway.docker.internal\n" HOST_ADDRESS
                           " host.docker.internal\n",
                           host);
     add(b, step, "/etc/hosts", 0644, hosts)->mounted = true;

@@ -184,7 +184,7 @@ SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_
 void sbx_workspaces_unmount(const char *dir); /**< undo, of a sandbox's directory */
 
 /* ---- proc.c ---- */
-#define SBX_SPAWN_FDS 8
+#define SBX_SPAWN_FDS 10
 struct sbx_spawn {
     const char *path;          /* program */
     const char *const *argv;   /* NULL-terminated */
@@ -220,7 +220,8 @@ SBX_MUST_USE enum sbx_code sbx_holder_start(struct sbx_box *box, unsigned long l
 /** Send one request (and a descriptor unless -1), read "ok …". */
 SBX_MUST_USE enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer,
                                           size_t size, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd,
+/** `fresh`: no process of the sandbox runs yet, so none knows an address that the gate gave a name. */
+SBX_MUST_USE enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh,
                                           unsigned long long cookie, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err);
 /** One request on the control socket; `ret` may be NULL. */

@@ -49,12 +49,12 @@ enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err)
 }
 
 struct gate_fds {
-    int config, log, netns, control, status, ended, pidfd;
+    int config, log, map, netns, control, status, ended, pidfd;
 };
 
 static void close_fds(struct gate_fds *f)
 {
-    int all[] = { f->config, f->log, f->netns, f->control, f->status, f->ended };
+    int all[] = { f->config, f->log, f->map, f->netns, f->control, f->status, f->ended };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++)
         if (all[i] >= 0)
@@ -72,29 +72,38 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     f->config = openat(box->dirfd, "gate", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     f->log = openat(box->dirfd, "log.jsonl", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                     LOG_MODE);
+    f->map = openat(box->dirfd, "addresses", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                    LOG_MODE);
     f->ended = sbx_open_ended(box);
-    if (f->config < 0 || f->log < 0 || f->ended < 0)
+    if (f->config < 0 || f->log < 0 || f->map < 0 || f->ended < 0)
         return sbx_err_errno(err, "%s", box->dir);
     return SBX_OK;
 }
 
-static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, pid_t *ret,
+static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool fresh, pid_t *ret,
                            struct sbx_err *err)
 {
-    const char *argv[] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--netns-fd", "5",
-                           "--control-fd", "6", "--status-fd", "7", "--ended-fd", "8",
-                           f->pidfd >= 0 ? "--pidfd" : NULL, "9", NULL };
+    const char *argv[20] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--map-fd", "5",
+                             "--netns-fd", "6", "--control-fd", "7", "--status-fd", "8",
+                             "--ended-fd", "9" };
+    size_t n = 15;
     char path[4096];
     struct sbx_spawn s = { .path = path, .argv = argv, .uid = gate_uid(),
-                           .fds = { f->config, f->log, f->netns, f->control, f->status, f->ended,
-                                    f->pidfd, -1 } };
+                           .fds = { f->config, f->log, f->map, f->netns, f->control, f->status,
+                                    f->ended, f->pidfd, -1 } };
 
+    if (fresh)
+        argv[n++] = "--fresh";
+    if (f->pidfd >= 0) {
+        argv[n++] = "--pidfd";
+        argv[n++] = "10";
+    }
     snprintf(path, sizeof(path), "%s/sbx-gate", box->e->paths.libexec);
     return sbx_spawn(&s, ret, err);
 }
 
-static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, struct sbx_pidfile *p,
-                           struct sbx_err *err)
+static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
+                           struct sbx_pidfile *p, struct sbx_err *err)
 {
     char line[512] = "";
     SBX_AUTO_FD int read_end = -1;
@@ -107,7 +116,7 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, struct sbx_p
         return sbx_err_errno(err, "pipe");
     read_end = ends[0];
     f->status = ends[1];
-    rc = spawn(box, f, &p->pid, err);
+    rc = spawn(box, f, fresh, &p->pid, err);
     if (rc)
         return rc;
     sbx_fault_point("gate");
@@ -122,12 +131,12 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, struct sbx_p
     return rc;
 }
 
-enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, unsigned long long cookie,
+enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
                              struct sbx_err *err)
 {
-    struct gate_fds f = { -1, -1, -1, -1, -1, -1, pidfd };
+    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, pidfd };
     struct sbx_pidfile p = { .cookie = cookie };
-    enum sbx_code rc = start(box, &f, &p, err);
+    enum sbx_code rc = start(box, &f, fresh, &p, err);
 
     close_fds(&f);
     return rc ? sbx_err_wrap(err, rc, "gate of sandbox %s", box->name) : SBX_OK;

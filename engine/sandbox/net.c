@@ -51,7 +51,7 @@ static enum sbx_code before_create(struct sbx_box *box, struct sbx_err *err)
     if (!rc)
         rc = name_namespace(box, err);
     if (!rc)
-        rc = sbx_gate_start(box, -1, cookie, err);
+        rc = sbx_gate_start(box, -1, true, cookie, err);
     return rc ? rc : sbx_mark_gate(box, cookie, err);
 }
 
@@ -64,7 +64,7 @@ static enum sbx_code before_holder(struct sbx_box *box, struct sbx_err *err)
     if (!rc) /* no process of ours, but its cookie is asked for later */
         rc = sbx_pidfile_write(box, "net/helper.json", &none, err);
     if (!rc)
-        rc = sbx_gate_start(box, -1, cookie, err);
+        rc = sbx_gate_start(box, -1, true, cookie, err);
     return rc ? rc : sbx_mark_gate(box, cookie, err);
 }
 
@@ -143,7 +143,7 @@ static enum sbx_code after_enter(struct sbx_box *box, unsigned long long *ret_co
     if (!rc)
         rc = sbx_helper_start(box, "enter", pidfd, ret_cookie, err);
     if (!rc)
-        rc = sbx_gate_start(box, pidfd, *ret_cookie, err);
+        rc = sbx_gate_start(box, pidfd, true, *ret_cookie, err);
     return rc ? rc : sbx_mark_gate(box, *ret_cookie, err);
 }
 
@@ -205,7 +205,7 @@ enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_wrap(err, SBX_UNAVAILABLE, "network of sandbox %s", box->name);
     if (sbx_gate_alive(box))
         return SBX_OK;
-    rc = sbx_gate_start(box, -1, cookie, err);
+    rc = sbx_gate_start(box, -1, false, cookie, err);
     if (!rc)
         rc = sbx_history_add(box, "gate-restarted", NULL, err);
     return rc;

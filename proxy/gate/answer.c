@@ -33,6 +33,10 @@ static void begin_answer(struct sbx_conn *c, unsigned status, bool denied, const
     struct sbx_gate *g = c->gate;
     bool keep = c->asked.keep && c->up_body.done;
 
+    if (c->transparent) { /* no protocol that the gate could answer in: N6 */
+        sbx_conn_close(c, true);
+        return;
+    }
     sbx_loop_disarm(&g->loop, &c->timer);
     if (c->state == SBX_CONN_FORWARD)
         g->nactive--;

@@ -14,6 +14,7 @@
 #define SBX_GATE_FIELDS_MAX 128        /* fields; browsers send about 30 */
 #define SBX_GATE_REPLY_HEAD_MAX 65536  /* replies carry long Set-Cookie and CSP fields */
 #define SBX_GATE_CONNECTION_TOKENS_MAX 32 /* names in Connection; bounds the work of striking them */
+#define SBX_GATE_HELLO_MAX 65536       /* a ClientHello; with post-quantum keys they have 2 KiB */
 #define SBX_GATE_CHUNK_LINE_MAX 256    /* size and extensions of one chunk */
 #define SBX_GATE_TRAILERS_MAX 8192     /* bytes behind the last chunk */
 #define SBX_GATE_INTERIM_MAX 16        /* 1xx replies before the real one */
@@ -23,7 +24,11 @@
 #define SBX_GATE_KEEP_MS 60000      /* between two requests of a kept connection */
 #define SBX_GATE_RESOLVE_MS 3000    /* a name; a slower resolver looks dead to any client */
 #define SBX_GATE_DIAL_MS 10000      /* all addresses of a name together */
-#define SBX_GATE_ATTEMPT_MS 3000    /* one address while others are left */
+#define SBX_GATE_ATTEMPT_MS 3000    /* one address while others wait for its place */
+#define SBX_GATE_STAGGER_MS 250     /* before the next address is tried beside it: RFC 8305, 5 */
+#define SBX_GATE_HELLO_MS 5000      /* first byte of a ClientHello to its end */
+#define SBX_GATE_UNSAID_MS 1000     /* a connection on which nobody speaks is logged after it */
+#define SBX_GATE_CACHE_MS 10000     /* addresses of a name are used again: its true TTL is unknown */
 #define SBX_GATE_LINGER_MS 2000     /* reading on behind an error answer so that it is not lost */
 #define SBX_GATE_IDLE_MS 7200000    /* a tunnel without a byte; long-polling agents need hours */
 #define SBX_GATE_HALF_MS 900000     /* the same once one side has ended */
@@ -33,6 +38,10 @@
 #define SBX_GATE_TUNNELS 4096           /* connections of one sandbox */
 #define SBX_GATE_TUNNELS_PER_HOST 512   /* of those, to one host and port */
 #define SBX_GATE_ADDRESSES 16           /* of one name */
+#define SBX_GATE_ATTEMPTS 3             /* of those, tried at the same time */
+#define SBX_GATE_CACHE 256              /* names whose addresses are kept; about 140 KiB */
+#define SBX_GATE_NAMES 65535            /* with a synthetic address: 198.19.0.1 and up */
+#define SBX_GATE_NAMES_PER_SECOND 100   /* new ones; a full install asks for about 20 in all */
 #define SBX_GATE_RESOLVER_THREADS 8     /* lookups at once; each may wait for seconds */
 #define SBX_GATE_LOOKUPS 4096           /* names asked for at once: one a connection */
 #define SBX_GATE_LINGER_BYTES 262144    /* read and dropped behind an error answer */
@@ -49,6 +58,7 @@
 
 /* files, bytes */
 #define SBX_GATE_CONFIG_MAX 8388608     /* 20,000 rules of about 300 bytes, with room */
+#define SBX_GATE_MAP_MAX 18874368       /* 65,535 names of 253 bytes, each connected */
 #define SBX_GATE_LOG_MAX 67108864       /* hard cap of log.jsonl */
 #define SBX_GATE_RECORD_MAX 8192        /* one record: a target of 253 bytes fits escaped */
 #define SBX_GATE_DENIALS 20             /* equal denials a minute that get a record each */

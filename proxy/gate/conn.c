@@ -1,4 +1,4 @@
-/* Connections of the proxy door: their life, and the state HEAD. See gate.h. */
+/* Connections: their life, and the state HEAD. See gate.h. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -34,9 +34,7 @@ static void on_server(struct sbx_source *s, uint32_t events)
     struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, server.source);
 
     sbx_side_note(&c->server, events);
-    if (c->state == SBX_CONN_DIALING)
-        sbx_dial_event(c, events);
-    else if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
+    if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
         sbx_conn_run(c);
     else if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
@@ -127,6 +125,8 @@ static struct sbx_conn *new_conn(struct sbx_gate *g, int fd)
     c->server.source = (struct sbx_source){ -1, on_server };
     c->timer.on = on_timer;
     c->turn.on = on_turn;
+    for (unsigned i = 0; i < SBX_GATE_ATTEMPTS; i++)
+        c->attempts[i].source.fd = -1;
     sbx_list_init(&c->turn.node);
     c->in.max = IN_MAX;
     c->out_head.max = SBX_GATE_HEAD_MAX + SBX_GATE_TARGET_MAX + 256;
@@ -134,30 +134,34 @@ static struct sbx_conn *new_conn(struct sbx_gate *g, int fd)
     return c;
 }
 
-void sbx_conn_accept(struct sbx_gate *g, int fd)
+struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd)
 {
     struct sbx_conn *c;
     int one = 1;
 
     if (g->nconns >= limit(g))
         sbx_conn_shed(g);
-    if (g->nconns >= limit(g)) {
-        refuse(g, fd);
-        return;
+    c = g->nconns < limit(g) ? new_conn(g, fd) : NULL;
+    if (!c || sbx_loop_add(&g->loop, &c->client.source,
+                           EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
+        free(c);
+        return NULL;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    c = new_conn(g, fd);
-    if (!c) {
-        close(fd);
-        return;
-    }
     sbx_list_append(&g->pending, &c->node);
     g->nconns++;
-    if (sbx_loop_add(&g->loop, &c->client.source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
-        sbx_conn_close(c, true);
-        return;
-    }
-    sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+    g->accepted++;
+    return c;
+}
+
+void sbx_conn_accept(struct sbx_gate *g, int fd)
+{
+    struct sbx_conn *c = sbx_conn_open(g, fd);
+
+    if (c)
+        sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+    else
+        refuse(g, fd);
 }
 
 static void reset_on_close(int fd)
@@ -176,6 +180,8 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
         return;
     if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING) && !c->asked.logged)
         sbx_log_asked(c, "error", "client-closed", 0);
+    if (c->state == SBX_CONN_TUNNEL)
+        sbx_tunnel_log(c); /* it was connected, though nobody has said a word */
     if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
         g->nactive--;
     c->state = SBX_CONN_DEAD;
@@ -185,6 +191,7 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
     }
     sbx_loop_close(&g->loop, &c->client.source);
     sbx_loop_close(&g->loop, &c->server.source);
+    sbx_dial_cancel(c);
     sbx_loop_disarm(&g->loop, &c->timer);
     sbx_resolve_cancel(&c->waiter);
     sbx_list_remove(&c->turn.node);
@@ -198,6 +205,7 @@ static void free_conn(struct sbx_conn *c)
 {
     sbx_pipe_clear(&c->gate->pool, &c->up);
     sbx_pipe_clear(&c->gate->pool, &c->down);
+    sbx_hold_free(c);
     sbx_buf_release(&c->in);
     sbx_buf_release(&c->out_head);
     sbx_buf_release(&c->reply);

@@ -1,4 +1,5 @@
-/* Connecting to a judged address: one after another, 10 s in all. See gate.h. */
+/* Connecting to the judged addresses: the next one is tried beside the first after a moment, both
+ * families in turn (RFC 8305); 10 s in all. See gate.h. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -25,10 +26,11 @@ static socklen_t fill_address(struct sockaddr_storage *ss, const struct in6_addr
     return sizeof(*v6);
 }
 
+static void on_attempt(struct sbx_source *s, uint32_t events);
+
 /* Begin to connect. 0: under way, else errno. */
-static int try_address(struct sbx_conn *c, const struct in6_addr *a)
+static int try_address(struct sbx_conn *c, struct sbx_attempt *t, const struct in6_addr *a)
 {
-    struct sbx_loop *loop = &c->gate->loop;
     struct sockaddr_storage ss;
     socklen_t len = fill_address(&ss, a, c->asked.port);
     int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -38,20 +40,21 @@ static int try_address(struct sbx_conn *c, const struct in6_addr *a)
         return errno;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    if (connect(fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS) {
+    *t = (struct sbx_attempt){ { fd, on_attempt }, c, *a, c->gate->loop.now };
+    if ((connect(fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS) ||
+        sbx_loop_add(&c->gate->loop, &t->source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
         saved = errno;
         close(fd);
+        t->source.fd = -1;
         return saved;
     }
-    c->server = (struct sbx_side){ .source = { fd, c->server.source.on } };
-    if (sbx_loop_add(loop, &c->server.source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
-        saved = errno;
-        close(fd);
-        c->server.source.fd = -1;
-        return saved;
-    }
-    c->address = *a;
     return 0;
+}
+
+void sbx_dial_cancel(struct sbx_conn *c)
+{
+    for (unsigned i = 0; i < SBX_GATE_ATTEMPTS; i++)
+        sbx_loop_close(&c->gate->loop, &c->attempts[i].source);
 }
 
 static void connected(struct sbx_conn *c)
@@ -64,12 +67,15 @@ static void connected(struct sbx_conn *c)
         sbx_answer_denied(c, &a->verdict);
         return;
     }
-    sbx_log_asked(c, "allow", a->verdict.reason, a->connect ? 200 : 0);
     sbx_list_remove(&c->node);
     sbx_list_append(&g->active, &c->node);
     g->nactive++;
     c->active_at = g->loop.now;
     c->state = a->connect ? SBX_CONN_TUNNEL : SBX_CONN_FORWARD;
+    if (c->transparent)
+        sbx_names_use(g->names, &c->to);
+    if (!a->connect)
+        sbx_log_asked(c, "allow", a->verdict.reason, 0);
     sbx_conn_arm(c, SBX_GATE_IDLE_MS);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_start(c);
@@ -81,29 +87,87 @@ static void fail(struct sbx_conn *c, int cause)
 {
     bool late = cause == ETIMEDOUT;
 
+    sbx_dial_cancel(c);
+    sbx_cache_drop(c->gate->cache, c->asked.host.text);
     sbx_answer_error(c, late ? 504 : 502, late ? "connect-timeout" : "connect-failed",
                      late ? "the server did not answer in time" : strerror(cause));
 }
 
+/* The place for another attempt, and who has been at it longest. */
+static struct sbx_attempt *find_place(struct sbx_conn *c, struct sbx_attempt **ret_oldest)
+{
+    struct sbx_attempt *free = NULL;
+
+    *ret_oldest = NULL;
+    for (unsigned i = 0; i < SBX_GATE_ATTEMPTS; i++) {
+        struct sbx_attempt *t = &c->attempts[i];
+
+        if (t->source.fd < 0)
+            free = t;
+        else if (!*ret_oldest || t->began < (*ret_oldest)->began)
+            *ret_oldest = t;
+    }
+    return free;
+}
+
+/* When to look again: for the next address, for a place for it, for the end of it all. */
+static uint64_t wait_ms(const struct sbx_conn *c, bool place, const struct sbx_attempt *oldest)
+{
+    uint64_t now = c->gate->loop.now, left = c->asked.dial_ends - now, ms = left;
+
+    if (c->asked.next_address < c->asked.addresses.len)
+        ms = place ? SBX_GATE_STAGGER_MS : oldest->began + SBX_GATE_ATTEMPT_MS - now;
+    return ms < left ? ms : left;
+}
+
+/* Try the next address; `cause` is why the last one failed. */
 static void dial_next(struct sbx_conn *c, int cause)
 {
     struct sbx_asked *a = &c->asked;
-    uint64_t now = c->gate->loop.now;
+    struct sbx_attempt *oldest, *place;
 
-    sbx_loop_close(&c->gate->loop, &c->server.source);
-    while (a->next_address < a->addresses.len && now < a->dial_ends) {
-        const struct in6_addr *address = &a->addresses.v[a->next_address++];
-        bool last = a->next_address == a->addresses.len;
-        uint64_t left = a->dial_ends - now;
+    while ((place = find_place(c, &oldest)) && a->next_address < a->addresses.len) {
+        int rc = try_address(c, place, &a->addresses.v[a->next_address++]);
 
-        cause = try_address(c, address);
-        if (cause)
-            continue;
-        c->state = SBX_CONN_DIALING;
-        sbx_conn_arm(c, last || left < SBX_GATE_ATTEMPT_MS ? left : SBX_GATE_ATTEMPT_MS);
+        if (!rc)
+            break;
+        cause = rc;
+    }
+    place = find_place(c, &oldest);
+    if (!oldest) {
+        fail(c, cause);
         return;
     }
-    fail(c, cause);
+    c->state = SBX_CONN_DIALING;
+    sbx_conn_arm(c, wait_ms(c, place != NULL, oldest));
+}
+
+static void on_attempt(struct sbx_source *s, uint32_t events)
+{
+    struct sbx_attempt *t = sbx_container_of(s, struct sbx_attempt, source);
+    struct sbx_conn *c = t->conn;
+    int cause = 0;
+    socklen_t len = sizeof(cause);
+
+    if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &cause, &len))
+        cause = errno;
+    if (cause) {
+        sbx_loop_close(&c->gate->loop, s);
+        dial_next(c, cause);
+        return;
+    }
+    if (!(events & EPOLLOUT))
+        return;
+    c->server = (struct sbx_side){ .source = { -1, c->server.source.on } };
+    c->address = t->address;
+    if (sbx_loop_move(&c->gate->loop, s, &c->server.source,
+                      EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
+        fail(c, errno);
+        return;
+    }
+    sbx_side_note(&c->server, events);
+    sbx_dial_cancel(c);
+    connected(c);
 }
 
 /* A safe request without a body may use the server of the one before: it can be sent again on a new
@@ -115,14 +179,32 @@ static bool reuse(struct sbx_conn *c)
     bool safe = a->bodyless && (strcmp(a->method, "GET") == 0 || strcmp(a->method, "HEAD") == 0 ||
                                 strcmp(a->method, "OPTIONS") == 0);
 
-    if (a->connect || !safe || !k->usable || c->server.source.fd < 0 || c->server.failed ||
-        k->port != a->port || k->generation != a->config->generation ||
+    if (a->connect || a->upgrade || !safe || !k->usable || c->server.source.fd < 0 ||
+        c->server.failed || k->port != a->port || k->generation != a->config->generation ||
         strcmp(k->host.text, a->host.text) != 0)
         return false;
     for (size_t i = 0; i < a->addresses.len; i++)
         if (IN6_ARE_ADDR_EQUAL(&a->addresses.v[i], &k->address))
             return true;
     return false;
+}
+
+/* The host's own order of addresses, but with the families in turn. */
+static void interleave(struct sbx_addresses *a)
+{
+    for (size_t i = 1; i < a->len; i++) {
+        bool v4 = IN6_IS_ADDR_V4MAPPED(&a->v[i - 1]);
+        size_t k = i;
+        struct in6_addr other;
+
+        while (k < a->len && IN6_IS_ADDR_V4MAPPED(&a->v[k]) == v4)
+            k++;
+        if (k == a->len)
+            return;
+        other = a->v[k];
+        memmove(&a->v[i + 1], &a->v[i], (k - i) * sizeof(other));
+        a->v[i] = other;
+    }
 }
 
 void sbx_dial_start(struct sbx_conn *c)
@@ -133,25 +215,22 @@ void sbx_dial_start(struct sbx_conn *c)
         connected(c);
         return;
     }
+    sbx_loop_close(&c->gate->loop, &c->server.source);
+    interleave(&c->asked.addresses);
     c->asked.next_address = 0;
     c->asked.dial_ends = c->gate->loop.now + SBX_GATE_DIAL_MS;
     dial_next(c, EHOSTUNREACH);
 }
 
-void sbx_dial_event(struct sbx_conn *c, uint32_t events)
-{
-    int cause = 0;
-    socklen_t len = sizeof(cause);
-
-    if (getsockopt(c->server.source.fd, SOL_SOCKET, SO_ERROR, &cause, &len))
-        cause = errno;
-    if (cause)
-        dial_next(c, cause);
-    else if (events & EPOLLOUT)
-        connected(c);
-}
-
 void sbx_dial_timeout(struct sbx_conn *c)
 {
+    struct sbx_attempt *oldest;
+
+    if (c->gate->loop.now >= c->asked.dial_ends) {
+        fail(c, ETIMEDOUT);
+        return;
+    }
+    if (!find_place(c, &oldest))
+        sbx_loop_close(&c->gate->loop, &oldest->source);
     dial_next(c, ETIMEDOUT);
 }

@@ -2,6 +2,7 @@
 #include "dns.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -27,36 +28,10 @@ struct sbx_dns {
     unsigned nconns;
 };
 
-static void log_query(struct sbx_gate *g, const struct sbx_dns_query *q, enum sbx_dns_kind kind)
-{
-    char type[12];
-    struct sbx_record r = {
-        .door = "dns",
-        .proxy = "network",
-        .protocol = "dns",
-        .method = kind == SBX_DNS_QUERY ? sbx_dns_type_name(q->type, type) : NULL,
-        .host = *q->name ? q->name : NULL,
-        .port = 53,
-        .decision = "deny",
-        .reason = kind == SBX_DNS_QUERY ? "dns-not-offered" : "dns-malformed",
-    };
-
-    sbx_log(&g->log, &r);
-}
-
-static size_t answer(struct sbx_gate *g, const uint8_t *msg, size_t len, uint8_t *out)
-{
-    struct sbx_dns_query q;
-    enum sbx_dns_kind kind = sbx_dns_parse(msg, len, &q);
-
-    log_query(g, &q, kind);
-    return kind == SBX_DNS_DROP ? 0 : sbx_dns_refuse(msg, &q, kind, out);
-}
-
 static void on_udp(struct sbx_source *s, uint32_t events)
 {
     struct sbx_dns *d = sbx_container_of(s, struct sbx_dns, udp);
-    uint8_t msg[SBX_DNS_QUERY_MAX + 1], out[SBX_DNS_QUERY_MAX];
+    uint8_t msg[SBX_DNS_QUERY_MAX + 1], out[SBX_DNS_REPLY_MAX];
 
     (void)events;
     for (unsigned i = 0; i < ROUND_QUERIES; i++) {
@@ -67,7 +42,7 @@ static void on_udp(struct sbx_source *s, uint32_t events)
 
         if (n < 0)
             return;
-        len = answer(d->gate, msg, (size_t)n, out);
+        len = sbx_dns_answer(d->gate, msg, (size_t)n, out);
         if (len && sendto(s->fd, out, len, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from,
                           size) < 0)
             continue; /* a full queue loses answers, as DNS over UDP may */
@@ -91,7 +66,7 @@ static void on_conn_timer(struct sbx_timer *t)
 /* Answer the first whole query of the buffer. 1: done, 0: incomplete, -1: close. */
 static int answer_first(struct dns_conn *c)
 {
-    uint8_t out[2 + SBX_DNS_QUERY_MAX];
+    uint8_t out[2 + SBX_DNS_REPLY_MAX];
     size_t want, n;
 
     if (c->len < 2)
@@ -103,7 +78,7 @@ static int answer_first(struct dns_conn *c)
         c->queries--;
         return 0;
     }
-    n = answer(c->dns->gate, c->buf + 2, want, out + 2);
+    n = sbx_dns_answer(c->dns->gate, c->buf + 2, want, out + 2);
     memmove(c->buf, c->buf + 2 + want, c->len - 2 - want);
     c->len -= 2 + want;
     out[0] = (uint8_t)(n >> 8);

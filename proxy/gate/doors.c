@@ -1,6 +1,5 @@
 /* The sandbox's doors: taken from the helper by descriptor, told apart by destination. See gate.h and
  * docs/gate-config.md, 3. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +11,6 @@
 #define DOORS_MAX 8         /* listeners; the helper hands over one a family */
 #define ACCEPTS 64          /* connections of one door before others get their turn */
 #define HELPER_MS 10000     /* the helper answers at once or is stuck */
-#define DOOR_ADDRESS 0xc6120001u /* 198.18.0.1 */
 #define PROXY_PORT 3128
 #define DNS_PORT 53
 
@@ -75,25 +73,7 @@ static bool is_door(const struct in6_addr *a)
     uint32_t v4;
 
     memcpy(&v4, &a->s6_addr[12], 4);
-    return IN6_IS_ADDR_V4MAPPED(a) && ntohl(v4) == DOOR_ADDRESS;
-}
-
-/* Not offered in this version: reset, so that clients fail at once. */
-static void refuse(struct sbx_gate *g, int fd, const struct in6_addr *a, uint16_t port)
-{
-    struct linger now = { 1, 0 };
-    char host[INET6_ADDRSTRLEN];
-    struct sbx_record r = { .door = "transparent", .proxy = "network", .protocol = "tcp",
-                            .host = host, .port = port, .decision = "deny",
-                            .reason = is_door(a) ? "no-such-door" : "transparent-not-offered" };
-
-    if (IN6_IS_ADDR_V4MAPPED(a))
-        inet_ntop(AF_INET, &a->s6_addr[12], host, sizeof(host));
-    else
-        inet_ntop(AF_INET6, a, host, sizeof(host));
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-    close(fd);
-    sbx_log(&g->log, &r);
+    return IN6_IS_ADDR_V4MAPPED(a) && ntohl(v4) == SBX_GATE_ADDRESS;
 }
 
 static void take(struct sbx_doors *d, int fd)
@@ -113,7 +93,7 @@ static void take(struct sbx_doors *d, int fd)
     else if (is_door(&a) && port == DNS_PORT)
         sbx_dns_accept(d->dns, fd);
     else
-        refuse(d->gate, fd, &a, port);
+        sbx_transparent_accept(d->gate, fd, &a, port);
 }
 
 static void watch_listeners(struct sbx_doors *d, uint32_t events)

@@ -1,22 +1,25 @@
 /**
  * @file
- * What the files of the gate share: the gate, a connection of the proxy door, and the steps a
- * connection goes through:
+ * What the files of the gate share: the gate, a connection of the proxy or the transparent door, and
+ * the steps a connection goes through:
  *
- *     conn.c    HEAD       bytes of a request head come in
+ *     conn.c    HEAD       bytes of a request head come in; transparent.c skips this state
  *     judge.c              by name and port; RESOLVING (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
- *     tunnel.c  TUNNEL     CONNECT: bytes both ways
+ *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones
  *     forward.c FORWARD    absolute-form: one request and its reply, then HEAD again
- *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end
+ *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end (a transparent
+ *                          connection is reset instead)
  */
 #ifndef SBX_GATE_H
 #define SBX_GATE_H
 
 #include "body.h"
+#include "cache.h"
 #include "config.h"
 #include "log.h"
 #include "loop.h"
+#include "names.h"
 #include "relay.h"
 #include "resolve.h"
 #include "target.h"
@@ -27,6 +30,9 @@ struct sbx_dest {
     uint16_t port;
     char host[SBX_HOST_MAX + 3];
 };
+
+#define SBX_GATE_ADDRESS 0xc6120001u /* 198.18.0.1, the doors: also in proxy/netns */
+#define SBX_HOST_ADDRESS 0xc6120003u /* 198.18.0.3, host.docker.internal (docs/gate-config.md, 4) */
 
 #define SBX_GATE_DEST_BUCKETS 1024 /* of the counters a destination; a few entries each at worst */
 
@@ -39,6 +45,10 @@ struct sbx_gate {
     struct sbx_timer poll;       /**< instead of it */
     struct sbx_log log;
     struct sbx_resolver *resolver;
+    struct sbx_cache *cache;
+    struct sbx_names *names;
+    uint64_t started_at;         /**< loop time */
+    uint64_t accepted, dns_answered, relayed; /**< connections, answers, bytes of tunnels */
     struct sbx_pool pool;
     struct sbx_list pending;     /**< connections without a server, the oldest first */
     struct sbx_list active;      /**< connected ones */
@@ -56,9 +66,15 @@ enum sbx_conn_state {
     SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD,
 };
 
+/** What the first bytes of a tunnel's client are. */
+enum sbx_seen { SBX_SEEN_NOTHING, SBX_SEEN_TLS, SBX_SEEN_HTTP, SBX_SEEN_OTHER };
+
 /** The request that a connection works on; owned by it and cleared for the next one. */
 struct sbx_asked {
     bool connect, to_head, bodyless, keep; /**< keep: the client connection may go on afterwards */
+    bool upgrade;                /**< asks for WebSocket: a 101 makes a tunnel of it */
+    bool ech;                    /**< the ClientHello carries an encrypted one, or a dummy */
+    enum sbx_seen seen;
     unsigned minor;
     char method[SBX_GATE_METHOD_MAX + 1];
     struct sbx_host host;
@@ -81,6 +97,16 @@ struct sbx_kept {
     bool usable;
 };
 
+/** One address that is being tried. */
+struct sbx_attempt {
+    struct sbx_source source;
+    struct sbx_conn *conn;
+    struct in6_addr address;
+    uint64_t began; /**< loop time */
+};
+
+struct sbx_hold; /* hold.c */
+
 struct sbx_conn {
     struct sbx_gate *gate;
     struct sbx_list node;
@@ -96,6 +122,10 @@ struct sbx_conn {
     struct sbx_asked asked;
     struct sbx_kept kept;
     struct in6_addr address;     /**< dialled */
+    bool transparent;
+    struct in6_addr to;          /**< transparent: where the program connected to */
+    struct sbx_hold *hold;       /**< of a tunnel whose client's first bytes are not known yet */
+    struct sbx_attempt attempts[SBX_GATE_ATTEMPTS];
     struct sbx_buf out_head;     /**< of the forwarded request; kept until the reply begins */
     struct sbx_body up_body, down_body;
     struct sbx_buf reply;        /**< from the server, not used yet */
@@ -107,7 +137,9 @@ struct sbx_conn {
 };
 
 /* conn.c */
-void sbx_conn_accept(struct sbx_gate *g, int fd); /**< takes the descriptor */
+void sbx_conn_accept(struct sbx_gate *g, int fd); /**< proxy door; takes the descriptor */
+/** A connection in the loop; NULL: full or no memory, the descriptor is still the caller's. */
+struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd);
 void sbx_conn_close(struct sbx_conn *c, bool reset);
 void sbx_conn_next(struct sbx_conn *c); /**< done with a request: the next head */
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms);
@@ -124,17 +156,31 @@ bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
 void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
 
+/* transparent.c */
+/** Takes the descriptor. `to`, `port`: what the program inside connected to. */
+void sbx_transparent_accept(struct sbx_gate *g, int fd, const struct in6_addr *to, uint16_t port);
+
 /* dial.c */
 void sbx_dial_start(struct sbx_conn *c);
-void sbx_dial_event(struct sbx_conn *c, uint32_t events);
+void sbx_dial_cancel(struct sbx_conn *c); /**< close the attempts that are under way */
 void sbx_dial_timeout(struct sbx_conn *c);
 
 /* tunnel.c, forward.c */
 void sbx_tunnel_start(struct sbx_conn *c);
+void sbx_tunnel_begin(struct sbx_conn *c); /**< nothing is held: what is in c->in goes on */
 void sbx_tunnel_run(struct sbx_conn *c);
+void sbx_tunnel_log(struct sbx_conn *c); /**< allowed; does nothing the second time */
 void sbx_forward_start(struct sbx_conn *c);
 void sbx_forward_run(struct sbx_conn *c);
 void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */
+
+/* hold.c */
+/** Hold the client's first bytes if there is something to find out. 0, or -1: no memory. */
+int sbx_hold_start(struct sbx_conn *c);
+/** Look at them. False: the connection was closed. Without c->hold afterwards they are on their way. */
+bool sbx_hold_run(struct sbx_conn *c);
+bool sbx_hold_timeout(struct sbx_conn *c); /**< False: not the hold's */
+void sbx_hold_free(struct sbx_conn *c);
 
 /* answer.c */
 /** Refuse the request with a reply of the gate; logs it. `reason` and `rule` as the log has them. */

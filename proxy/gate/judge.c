@@ -3,15 +3,32 @@
 
 #include "gate.h"
 
+/* Columns that users of such tools know: how the connection came, and what it speaks. */
+static const char *way(const struct sbx_conn *c)
+{
+    enum sbx_seen seen = c->asked.seen;
+
+    if (c->transparent)
+        return seen == SBX_SEEN_TLS || seen == SBX_SEEN_HTTP ? "transparent" : "network";
+    return c->asked.connect ? "forward-bypass" : "forward";
+}
+
+static const char *protocol(const struct sbx_conn *c)
+{
+    if (!c->transparent)
+        return c->asked.connect ? "connect" : "http";
+    return c->asked.seen == SBX_SEEN_TLS ? "tls" : c->asked.seen == SBX_SEEN_HTTP ? "http" : "tcp";
+}
+
 void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
 {
     struct sbx_asked *a = &c->asked;
     const struct sbx_rule *rule = a->verdict.rule;
     bool dialled = strcmp(decision, "allow") == 0;
     struct sbx_record r = {
-        .door = "proxy",
-        .proxy = a->connect ? "forward-bypass" : "forward",
-        .protocol = a->connect ? "connect" : "http",
+        .door = c->transparent ? "transparent" : "proxy",
+        .proxy = way(c),
+        .protocol = protocol(c),
         .method = *a->method ? a->method : NULL,
         .host = *a->host.text ? a->host.text : NULL,
         .port = a->port,
@@ -21,6 +38,7 @@ void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
         .origin = rule ? rule->origin : NULL,
         .reason = reason,
         .status = status,
+        .ech = a->ech,
     };
 
     if (a->logged)
@@ -63,18 +81,22 @@ static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
 {
     struct sbx_conn *c = sbx_container_of(w, struct sbx_conn, waiter);
 
-    if (result == SBX_RESOLVED)
+    if (result == SBX_RESOLVED) {
+        sbx_cache_put(c->gate->cache, c->asked.host.text, addresses, c->gate->loop.now);
         judge_addresses(c, addresses);
-    else if (result == SBX_RESOLVED_NONE)
+    } else if (result == SBX_RESOLVED_NONE) {
         sbx_answer_error(c, 502, "name-not-found", "the host's resolver knows no such name");
-    else
+    } else {
         sbx_answer_error(c, 504, "resolve-failed", "the host's resolver failed");
+    }
 }
 
 static void resolve(struct sbx_conn *c)
 {
     const struct sbx_addresses *given = sbx_config_find(c->asked.config, c->asked.host.text);
 
+    if (!given)
+        given = sbx_cache_find(c->gate->cache, c->asked.host.text, c->gate->loop.now);
     if (given) {
         judge_addresses(c, given);
         return;

@@ -97,7 +97,8 @@ static enum sbx_code compose(const struct sbx_log *l, const struct sbx_record *r
         (r->status ? sbx_buf_addf(out, ",\"status\":%u", r->status)
                    : sbx_buf_adds(out, ",\"status\":null")))
         return SBX_LIMIT;
-    return sbx_buf_addf(out, ",\"count\":%llu}\n", (unsigned long long)(r->count ? r->count : 1));
+    return sbx_buf_addf(out, "%s,\"count\":%llu}\n", r->ech ? ",\"ech\":true" : "",
+                        (unsigned long long)(r->count ? r->count : 1));
 }
 
 /* The cap leaves room for one last record that says so. */

@@ -15,7 +15,7 @@
 struct sbx_record {
     const char *door;     /**< "proxy", "transparent", "dns" */
     const char *proxy;    /**< "forward", "forward-bypass", "transparent", "network" */
-    const char *protocol; /**< "http", "connect", "tcp", "dns" */
+    const char *protocol; /**< "http", "connect", "tls", "tcp", "dns" */
     const char *method;   /**< NULL: none */
     const char *host;     /**< NULL: not known; any bytes, escaped on the way out */
     uint16_t port;
@@ -25,6 +25,7 @@ struct sbx_record {
     const char *reason;             /**< stable */
     unsigned status;                /**< 0: none */
     uint64_t count;                 /**< 0 is written as 1 */
+    bool ech;                       /**< written only when set */
 };
 
 /** A denied target, for the control operation `blocked`. */

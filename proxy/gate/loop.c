@@ -52,6 +52,19 @@ void sbx_loop_close(struct sbx_loop *l, struct sbx_source *s)
             l->events[i].data.ptr = NULL;
 }
 
+int sbx_loop_move(struct sbx_loop *l, struct sbx_source *from, struct sbx_source *to,
+                  uint32_t events)
+{
+    struct epoll_event ev = { .events = events, .data.ptr = to };
+
+    to->fd = from->fd;
+    from->fd = -1;
+    for (int i = l->current + 1; i < l->nevents; i++)
+        if (l->events[i].data.ptr == from)
+            l->events[i].data.ptr = to;
+    return epoll_ctl(l->epfd, EPOLL_CTL_MOD, to->fd, &ev);
+}
+
 static void put(struct sbx_loop *l, size_t i, struct sbx_timer *t)
 {
     l->heap[i - 1] = t;

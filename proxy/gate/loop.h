@@ -82,6 +82,9 @@ void sbx_loop_release(struct sbx_loop *l);
 int sbx_loop_add(struct sbx_loop *l, struct sbx_source *s, uint32_t events);
 /** Forget s and close its descriptor; events of this round that are still to come are dropped. */
 void sbx_loop_close(struct sbx_loop *l, struct sbx_source *s);
+/** Let `to` (in no loop) have the descriptor of `from`, with events that are still to come. 0 or -1. */
+int sbx_loop_move(struct sbx_loop *l, struct sbx_source *from, struct sbx_source *to,
+                  uint32_t events);
 /** (Re)arm a timer `ms` from now; only running out of memory fails: then it fires never (-1). */
 int sbx_loop_arm(struct sbx_loop *l, struct sbx_timer *t, uint64_t ms);
 void sbx_loop_disarm(struct sbx_loop *l, struct sbx_timer *t);

@@ -11,11 +11,12 @@
 
 #include "gate.h"
 
-#define SPARE_FDS 128 /* everything but connections: log, doors, control, files of a lookup */
+#define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
 #define AGENT_UID 1000 /* of the sandbox: quotas and signals are per uid */
 
 struct options {
-    int config_dir, log, netns, control, status, ended, pidfd;
+    int config_dir, log, map, netns, control, status, ended, pidfd;
+    bool fresh;
 };
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
 } option_table[] = {
     { "config-dir-fd", offsetof(struct options, config_dir), false },
     { "log-fd", offsetof(struct options, log), false },
+    { "map-fd", offsetof(struct options, map), false },
     { "netns-fd", offsetof(struct options, netns), false },
     { "control-fd", offsetof(struct options, control), false },
     { "status-fd", offsetof(struct options, status), false },
@@ -36,8 +38,8 @@ static const struct {
 
 static int usage(const char *problem)
 {
-    fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --netns-fd N "
-                    "--control-fd N --status-fd N --ended-fd N [--pidfd N]\n"
+    fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --map-fd N "
+                    "--netns-fd N --control-fd N --status-fd N --ended-fd N [--pidfd N] [--fresh]\n"
                     "The gate of one sandbox; started by sbx with open descriptors.\n", problem);
     return 2;
 }
@@ -49,17 +51,22 @@ static int *slot(struct options *o, size_t i)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-    struct option longs[NOPTIONS + 1] = { 0 };
+    struct option longs[NOPTIONS + 2] = { 0 };
     int which, c;
 
     for (size_t i = 0; i < NOPTIONS; i++) {
         longs[i] = (struct option){ option_table[i].name, required_argument, NULL, 1 };
         *slot(o, i) = -1;
     }
+    longs[NOPTIONS] = (struct option){ "fresh", no_argument, NULL, 2 };
     while ((c = getopt_long(argc, argv, "", longs, &which)) != -1) {
         char *end;
         long fd;
 
+        if (c == 2) {
+            o->fresh = true;
+            continue;
+        }
         if (c != 1)
             return usage("unknown option");
         fd = strtol(optarg, &end, 10);
@@ -146,6 +153,7 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     g->notify.fd = -1;
     g->watch.dirfd = o->config_dir;
     g->ended_fd = o->ended;
+    g->started_at = g->loop.now;
     size_gate(g);
     if (!rc)
         rc = sbx_pool_init(&g->pool, err);
@@ -153,6 +161,10 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
         rc = sbx_log_init(&g->log, o->log, &g->loop, err);
     if (!rc)
         rc = sbx_resolver_new(&g->loop, &g->resolver, err);
+    if (!rc && !(g->cache = sbx_cache_new()))
+        rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (!rc)
+        rc = sbx_names_open(o->map, o->fresh, &g->names, err);
     if (!rc)
         rc = sbx_gate_reload(g, err); /* GC G1: rules first, doors later */
     if (!rc)
@@ -175,6 +187,8 @@ static void close_gate(struct sbx_gate *g)
             sbx_conn_close(sbx_container_of(lists[i]->next, struct sbx_conn, node), true);
     sbx_gate_free_dead(g);
     sbx_resolver_free(g->resolver);
+    sbx_cache_free(g->cache);
+    sbx_names_free(g->names);
     sbx_log_release(&g->log);
     sbx_loop_close(&g->loop, &g->notify);
     sbx_pool_release(&g->pool);
@@ -225,7 +239,7 @@ int main(int argc, char **argv)
 {
     static struct sbx_gate gate;
     struct sigaction term = { .sa_handler = on_term }, ignore = { .sa_handler = SIG_IGN };
-    struct options o;
+    struct options o = { 0 };
     int rc = parse_options(argc, argv, &o);
 
     if (rc)

@@ -10,7 +10,18 @@
 
 static bool stays(struct sbx_conn *c)
 {
-    if (sbx_judge_again(c))
+    struct sbx_config *old = sbx_config_ref(c->asked.config);
+    struct sbx_verdict before = c->asked.verdict, now;
+    bool right = sbx_judge_again(c);
+
+    if (!right && !c->asked.logged) { /* that it was allowed at first was not said yet */
+        now = c->asked.verdict;
+        c->asked.verdict = before;
+        sbx_tunnel_log(c);
+        c->asked.verdict = now;
+    }
+    sbx_config_unref(old);
+    if (right)
         return true;
     c->asked.logged = false; /* losing its right is a decision of its own */
     sbx_log_asked(c, "deny", "policy-changed", 0);
@@ -48,6 +59,7 @@ enum sbx_code sbx_gate_reload(struct sbx_gate *g, struct sbx_err *err)
     g->config = next;
     *err = g->config_fault = (struct sbx_err)SBX_ERR_INIT;
     g->log.sandbox = next->sandbox;
+    sbx_cache_clear(g->cache);
     judge_active(g);
     return SBX_OK;
 }

@@ -1,4 +1,4 @@
-/* CONNECT tunnels: bytes both ways, half-close kept, nothing lost. See gate.h. */
+/* CONNECT tunnels and transparent connections: bytes both ways, half-close kept, nothing lost. See gate.h. */
 #include <string.h>
 
 #include "gate.h"
@@ -9,14 +9,30 @@ void sbx_tunnel_start(struct sbx_conn *c)
 {
     struct sbx_pool *pool = &c->gate->pool;
 
-    /* What came with the CONNECT was held for the verdict and belongs to the server now. */
-    if (sbx_pipe_add(pool, &c->down, established, sizeof(established) - 1) ||
-        sbx_pipe_add(pool, &c->up, c->in.ptr, c->in.len)) {
+    if (sbx_hold_start(c) ||
+        (!c->transparent && sbx_pipe_add(pool, &c->down, established, sizeof(established) - 1))) {
         sbx_conn_close(c, true);
         return;
     }
-    sbx_buf_release(&c->in);
+    if (c->hold)
+        sbx_conn_arm(c, SBX_GATE_UNSAID_MS);
+    else
+        sbx_tunnel_begin(c);
     sbx_tunnel_run(c);
+}
+
+void sbx_tunnel_begin(struct sbx_conn *c)
+{
+    sbx_tunnel_log(c);
+    /* What came with the CONNECT was held for the verdict and belongs to the server now. */
+    if (sbx_pipe_add(&c->gate->pool, &c->up, c->in.ptr, c->in.len))
+        sbx_conn_close(c, true);
+    sbx_buf_release(&c->in);
+}
+
+void sbx_tunnel_log(struct sbx_conn *c)
+{
+    sbx_log_asked(c, "allow", c->asked.verdict.reason, c->transparent ? 0 : 200);
 }
 
 /* Move what there is from one side to the other. True: there is more, another turn is wanted. */
@@ -39,6 +55,9 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
         if (n <= 0)
             return false;
         c->active_at = c->gate->loop.now;
+        if (c->hold) /* the server has spoken: it is the first to do so */
+            sbx_tunnel_log(c);
+        c->gate->relayed += (uint64_t)n;
         if (sbx_pipe_send(pool, pipe, to, 0, (size_t)n) < 1)
             return to->failed; /* then the other direction is to be looked at once more */
     }
@@ -53,9 +72,12 @@ static bool over(const struct sbx_side *failed, const struct sbx_pipe *from_it)
 
 void sbx_tunnel_run(struct sbx_conn *c)
 {
-    bool was_half = c->client.ended || c->server.ended;
-    bool more = move(c, &c->client, &c->server, &c->up);
+    bool was_half = c->client.ended || c->server.ended, more = false;
 
+    if (c->state != SBX_CONN_TUNNEL || (c->hold && !sbx_hold_run(c)))
+        return;
+    if (!c->hold)
+        more = move(c, &c->client, &c->server, &c->up);
     more |= move(c, &c->server, &c->client, &c->down);
     if (over(&c->client, &c->up) || over(&c->server, &c->down) ||
         (c->client.failed && c->server.failed)) {
@@ -68,7 +90,7 @@ void sbx_tunnel_run(struct sbx_conn *c)
     }
     if (more)
         sbx_loop_again(&c->gate->loop, &c->turn);
-    if (!was_half && (c->client.ended || c->server.ended))
+    if (!was_half && !c->hold && (c->client.ended || c->server.ended))
         sbx_conn_arm(c, SBX_GATE_HALF_MS);
 }
 
@@ -77,6 +99,8 @@ void sbx_forward_idle_timeout(struct sbx_conn *c)
     uint64_t limit = c->client.ended || c->server.ended ? SBX_GATE_HALF_MS : SBX_GATE_IDLE_MS;
     uint64_t idle = c->gate->loop.now - c->active_at;
 
+    if (c->hold && sbx_hold_timeout(c))
+        return;
     if (idle >= limit)
         sbx_conn_close(c, true);
     else

@@ -120,6 +120,19 @@ class Sandbox:
         s.connect(self.path)
         return s
 
+    def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM):
+        """A socket as one made inside: it stays in the namespace of the thread that made it."""
+        made = []
+
+        def make():
+            if not _libc.setns(self.netns, 0x40000000):
+                made.append(socket.socket(family, kind))
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        made[0].settimeout(WAIT)
+        return made[0]
+
     def _enter(self):
         if _libc.setns(self.netns, 0x40000000):
             os._exit(99)
@@ -271,15 +284,19 @@ class Gate:
     """A running gate with a fake helper."""
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
-                 generation=1, wait=True, netns=None):
+                 generation=1, wait=True, netns=None, names=None, fresh=False):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
         self.log_path = os.path.join(self.dir, "log.jsonl")
+        self.map_path = os.path.join(self.dir, "addresses")
         self.listeners, self.code = [], None
-        self._start(uid, netns)
+        if names is not None:
+            with open(self.map_path, "w") as f:
+                f.write(names)
+        self._start(uid, netns, fresh)
         self.status = self._status(expect) if wait else None
 
     def write(self, rules, text=None, generation=None):
@@ -324,7 +341,7 @@ class Gate:
         threading.Thread(target=self._helper, daemon=True).start()
         return netns
 
-    def _start(self, uid, netns):
+    def _start(self, uid, netns, fresh):
         if netns is None:
             netns = self._fake_helper()
         else:
@@ -337,7 +354,8 @@ class Gate:
         self.ended_path = os.path.join(self.dir, "ended")
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         fds = {"config-dir-fd": os.open(self.config_dir, os.O_RDONLY),
-               "log-fd": os.open(self.log_path, flags), "netns-fd": netns.fileno(),
+               "log-fd": os.open(self.log_path, flags),
+               "map-fd": os.open(self.map_path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
         self.watched = subprocess.Popen(["sleep", "1000"], **quiet())
@@ -347,11 +365,13 @@ class Gate:
         args = [program]
         for name, fd in fds.items():
             args += ["--" + name, str(fd)]
+        if fresh:
+            args.append("--fresh")
         self.errors = tempfile.TemporaryFile()  # what a sanitizer says; never the test's own pipes
         self.process = subprocess.Popen(args, pass_fds=fds.values(), env={}, user=uid, group=uid,
                                         extra_groups=[], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self.errors)
-        for name in ("config-dir-fd", "log-fd", "status-fd", "ended-fd", "pidfd"):
+        for name in ("config-dir-fd", "log-fd", "map-fd", "status-fd", "ended-fd", "pidfd"):
             os.close(fds[name])
         if netns is not self.helper:
             netns.close()
