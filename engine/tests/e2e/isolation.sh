@@ -1,9 +1,9 @@
 #!/bin/bash
-# The gate is the only way out: an allowed origin through the proxy and nothing else, tried as root inside.
+# The gate is the only way out: allowed names through the proxy or without it, and nothing else, tried as root inside.
 . "$(dirname "$0")/lib.sh"
 
 mixin net <<'SPEC'
-permissions: { network: { allow: ["api.example.com"], deny: ["cdn.example.com"] } }
+permissions: { network: { allow: ["api.example.com", "git.example.com:443"], deny: ["cdn.example.com"] } }
 SPEC
 ws=$work/ws
 mkdir "$ws"
@@ -49,6 +49,27 @@ is "localhost through the proxy" "$(code --noproxy '' -x http://gateway.docker.i
 is "the host by its alias" "$(code "http://host.docker.internal:$any_port/$mark-no")" 403
 is "metadata address" "$(code http://169.254.169.254/$mark-no)" 403
 
+# Without the proxy: names that a rule allows resolve, and TCP to them works, whatever the client.
+bare() { # COMMAND...: no proxy variables
+    root env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy -u ALL_PROXY -u all_proxy -u NO_PROXY -u no_proxy "$@"
+}
+bare_code() { bare curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+synthetic=$(bare getent ahostsv4 api.example.com | awk '{print $1; exit}')
+has "an allowed name resolves to an address of the sandbox's own" "$synthetic" "198.19."
+is "and back" "$(bare getent hosts "$synthetic" | awk '{print $2}')" api.example.com
+is "curl without a proxy" "$(bare_code http://api.example.com/$mark-3)" 200
+is "curl without a proxy, TLS" "$(bare_code -k https://api.example.com/$mark-4)" 200
+is "the origins saw both" "$(grep -c "$mark-[34]" "$record")" 2
+has "bash by /dev/tcp, raw" "$(bare bash -c 'exec 3<>/dev/tcp/api.example.com/9000 && timeout 5 head -c 7 <&3')" banner
+has "perl's own resolver" "$(bare perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(PeerAddr => "api.example.com:9000", Timeout => 5) or die $!; print scalar <$s>')" banner
+if bare sh -c 'command -v python3' >/dev/null 2>&1; then
+    has "Python without a proxy" "$(bare python3 -c 'import urllib.request as u; print(u.urlopen("http://api.example.com/py", timeout=8).status)' 2>&1)" 200
+else
+    echo "NOTE: no Python in the image: not tried there"
+fi
+bare git -c http.sslVerify=false ls-remote https://git.example.com/$mark-5 >/dev/null 2>&1
+is "git without a proxy reaches the server" "$(grep -c "$mark-5/info/refs" "$record")" 1
+
 closed() { # WHAT COMMAND...: must not succeed, and fast
     local what=$1
     shift
@@ -77,7 +98,14 @@ closed "io_uring" perl -e 'syscall(425, 4, my $p = "\0" x 120) >= 0 or die $!'
 closed "io_uring_enter" perl -e 'syscall(426, 0, 0, 0, 0, 0, 0) >= 0 or die $!'
 closed "netlink: a new link" perl -e 'syscall(272, 0x40000000) == 0 or die $!'
 closed "mount" mount -t tmpfs none /mnt
-closed "DNS for a name" getent ahostsv4 unknown.example.net
+closed "DNS for a name that no rule allows" getent ahostsv4 unknown.example.net
+closed "DNS for a denied name" getent ahostsv4 cdn.example.com
+closed "an allowed name on another port" "${n[@]}" http://git.example.com/$mark-no
+closed "another server name to an allowed name" "${n[@]}" -k --connect-to denied.example.com:443:api.example.com:443 https://denied.example.com/$mark-no
+closed "the same through the proxy" curl -sS -m 5 -k --connect-to denied.example.com:443:api.example.com:443 https://denied.example.com/$mark-no
+closed "TLS without a server name" "${n[@]}" -k "https://$synthetic/$mark-no"
+closed "an address that no name has" "${n[@]}" http://198.19.77.77/$mark-no
+closed "the host by its alias, without the proxy" "${n[@]}" "http://host.docker.internal:$any_port/$mark-no"
 closed "DNS by another resolver" perl -MSocket -e 'socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; send($s, "x" x 20, 0, sockaddr_in(53, inet_aton("198.51.100.10"))) or die $!'
 closed "a process that an exec left behind" sh -c "nohup curl -sS -m 5 --noproxy '*' http://198.51.100.10/$mark-no"
 closed "flush the rules" sh -c 'ip rule flush || nft flush ruleset'
@@ -108,4 +136,7 @@ has "the log has the blocked host" "$(jq -r '.blocked_hosts[].host' <<<"$log")" 
 has "the log has the allowed host" "$(jq -r '.allowed_hosts[].host' <<<"$log")" "api.example.com:443"
 has "direct attempts are in the log" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "198.51.100.10:80"
 text=$(sbx policy log "$name")
+has "refused names are in the log" "$(jq -r '.blocked_hosts[].host' <<<"$log")" "unknown.example.net"
+has "the way is in the log" "$(jq -r '.allowed_hosts[].proxy_type' <<<"$log")" "transparent"
+has "and what was raw" "$(jq -r '.allowed_hosts[] | select(.host == "api.example.com:9000").proxy_type' <<<"$log")" "network"
 has "the log's two sections" "$text" "Blocked requests"
