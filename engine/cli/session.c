@@ -4,6 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
+static enum sbx_code policy_now(void *ctx, struct sbx_arena *arena, struct sbx_user_policy *ret,
+                                struct sbx_err *err)
+{
+    const struct sbx_session *s = ctx;
+
+    return sbx_user_policy_now(sbx_engine_paths(s->engine), arena, ret, err);
+}
+
 enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
                                const struct sbx_runtime_opts *runtime, struct sbx_err *err)
 {
@@ -12,6 +20,7 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
         .docker_host = getenv("DOCKER_HOST"),
         .oci_runtime = runtime ? runtime->oci_runtime : NULL,
         .event = sbx_progress_event,
+        .policy_read = policy_now,
         .ctx = s,
         .interrupt_fd = sbx_interrupt_fd(),
         .debug = cli->global.debug,

@@ -1,36 +1,30 @@
 #include "userfiles.h"
 
-static const char *path_of(struct sbx_cli *cli, const struct sbx_paths *paths, const char *name)
-{
-    return sbx_arena_printf(cli->arena, "%s/%s", paths->config, name);
-}
+#include <string.h>
 
-/* Rules for every sandbox; one for a single sandbox would be lost, so it is refused by name. */
-static enum sbx_code take_rules(struct sbx_cli *cli, struct sbx_user_files *f, struct sbx_err *err)
+#include "session.h"
+
+static enum sbx_code take_rules(struct sbx_arena *arena, struct sbx_user_files *f,
+                                struct sbx_err *err)
 {
-    struct sbx_user_rule *v = sbx_arena_array(cli->arena, f->file.n_rules + 1, sizeof(*v));
+    struct sbx_user_rule *v = sbx_arena_array(arena, f->file.n_rules + 1, sizeof(*v));
 
     if (!v)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < f->file.n_rules; i++) {
         const struct sbx_policy_entry *e = &f->file.rules[i];
 
-        if (e->sandbox)
-            return sbx_err_set(
-                err, SBX_UNSUPPORTED,
-                "policy.yaml: rule %s is for sandbox \"%s\": rules of one sandbox are "
-                "not built yet",
-                e->id, e->sandbox);
-        v[i] = (struct sbx_user_rule){ e->decision, e->resource, e->id };
+        v[i] = (struct sbx_user_rule){ e->decision, e->resource, e->id, e->sandbox, e->at.line };
     }
     f->policy.rules = v;
     f->policy.n_rules = f->file.n_rules;
     return SBX_OK;
 }
 
-static enum sbx_code take_hosts(struct sbx_cli *cli, struct sbx_user_files *f, struct sbx_err *err)
+static enum sbx_code take_hosts(struct sbx_arena *arena, struct sbx_user_files *f,
+                                struct sbx_err *err)
 {
-    struct sbx_host_entry *v = sbx_arena_array(cli->arena, f->settings.n_hosts + 1, sizeof(*v));
+    struct sbx_host_entry *v = sbx_arena_array(arena, f->settings.n_hosts + 1, sizeof(*v));
 
     if (!v)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -42,23 +36,54 @@ static enum sbx_code take_hosts(struct sbx_cli *cli, struct sbx_user_files *f, s
     return SBX_OK;
 }
 
-enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *paths,
-                                  struct sbx_user_files *ret, struct sbx_err *err)
+static enum sbx_code load(const struct sbx_paths *paths, struct sbx_arena *arena,
+                          struct sbx_diags *diags, struct sbx_user_files *ret, struct sbx_err *err)
 {
-    const char *settings = path_of(cli, paths, "settings.yaml");
-    const char *policy = path_of(cli, paths, "policy.yaml");
+    const char *settings = sbx_arena_printf(arena, "%s/settings.yaml", paths->config);
+    const char *policy = sbx_arena_printf(arena, "%s/policy.yaml", paths->config);
     enum sbx_code rc;
 
     if (!settings || !policy)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    rc = sbx_settings_load(settings, cli->arena, &cli->diags, &ret->settings, err);
+    rc = sbx_settings_load(settings, arena, diags, &ret->settings, err);
     if (!rc)
-        rc = sbx_policy_file_load(policy, cli->arena, &cli->diags, &ret->file, err);
+        rc = sbx_policy_file_load(policy, arena, diags, &ret->file, err);
     if (rc)
         return rc;
     ret->policy.preset = ret->file.preset;
-    rc = take_rules(cli, ret, err);
-    return rc ? rc : take_hosts(cli, ret, err);
+    rc = take_rules(arena, ret, err);
+    return rc ? rc : take_hosts(arena, ret, err);
+}
+
+enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                  struct sbx_user_files *ret, struct sbx_err *err)
+{
+    return load(paths, cli->arena, &cli->diags, ret, err);
+}
+
+enum sbx_code sbx_user_policy_now(const struct sbx_paths *paths, struct sbx_arena *arena,
+                                  struct sbx_user_policy *ret, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_diags) seen = { 0 }; /* they were shown when the command began */
+    struct sbx_user_files files = { .policy = { .preset = NULL } };
+    enum sbx_code rc;
+
+    if (sbx_diags_init(&seen))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = load(paths, arena, &seen, &files, err);
+    if (!rc)
+        *ret = files.policy;
+    return rc;
+}
+
+enum sbx_code sbx_user_policy_edit(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                   sbx_policy_edit_fn *edit, void *data, struct sbx_err *err)
+{
+    const char *path = sbx_arena_printf(cli->arena, "%s/policy.yaml", paths->config);
+
+    if (!path)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return sbx_policy_file_edit(path, edit, data, &cli->diags, err);
 }
 
 static enum sbx_code set_preset(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
@@ -76,9 +101,30 @@ static enum sbx_code set_preset(struct sbx_policy_file *f, struct sbx_arena *are
 enum sbx_code sbx_user_preset_write(struct sbx_cli *cli, const struct sbx_paths *paths,
                                     const char *preset, struct sbx_err *err)
 {
-    const char *path = path_of(cli, paths, "policy.yaml");
+    return sbx_user_policy_edit(cli, paths, set_preset, (void *)(uintptr_t)preset, err);
+}
 
-    if (!path)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return sbx_policy_file_edit(path, set_preset, (void *)(uintptr_t)preset, &cli->diags, err);
+static enum sbx_code drop_rules(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
+                                struct sbx_err *err)
+{
+    const char *sandbox = data;
+    size_t kept = 0;
+
+    (void)arena;
+    (void)err;
+    for (size_t i = 0; i < f->n_rules; i++)
+        if (!f->rules[i].sandbox || strcmp(f->rules[i].sandbox, sandbox) != 0)
+            f->rules[kept++] = f->rules[i];
+    f->n_rules = kept;
+    return SBX_OK;
+}
+
+enum sbx_code sbx_user_rules_drop(struct sbx_cli *cli, const struct sbx_session *s,
+                                  const char *sandbox, struct sbx_err *err)
+{
+    for (size_t i = 0; i < s->files.file.n_rules; i++)
+        if (s->files.file.rules[i].sandbox && !strcmp(s->files.file.rules[i].sandbox, sandbox))
+            return sbx_user_policy_edit(cli, sbx_engine_paths(s->engine), drop_rules,
+                                        (void *)(uintptr_t)sandbox, err);
+    return SBX_OK;
 }

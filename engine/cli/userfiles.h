@@ -18,6 +18,18 @@ struct sbx_user_files {
 /** Read both files; absent ones are empty. Findings go to `cli->diags`; all lives in `cli->arena`. */
 SBX_MUST_USE enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                struct sbx_user_files *ret, struct sbx_err *err);
+/** The policy as the files say now; findings were shown before. Lives in `arena`. */
+SBX_MUST_USE enum sbx_code sbx_user_policy_now(const struct sbx_paths *paths,
+                                               struct sbx_arena *arena, struct sbx_user_policy *ret,
+                                               struct sbx_err *err);
+/** Change policy.yaml under its lock. */
+SBX_MUST_USE enum sbx_code sbx_user_policy_edit(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                                sbx_policy_edit_fn *edit, void *data,
+                                                struct sbx_err *err);
+struct sbx_session;
+/** Take the rules for one sandbox out of policy.yaml: a later one of its name starts without them. */
+SBX_MUST_USE enum sbx_code sbx_user_rules_drop(struct sbx_cli *cli, const struct sbx_session *s,
+                                               const char *sandbox, struct sbx_err *err);
 /** Write the preset into policy.yaml, all else in it kept; NULL un-initialises it. */
 SBX_MUST_USE enum sbx_code sbx_user_preset_write(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                  const char *preset, struct sbx_err *err);

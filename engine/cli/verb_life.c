@@ -37,8 +37,9 @@ static enum sbx_code do_start(struct sbx_session *s, const char *name, struct sb
 static enum sbx_code do_rm(struct sbx_session *s, const char *name, struct sbx_err *err)
 {
     const struct rm_opts *o = s->cli->options;
+    enum sbx_code rc = sbx_sandbox_remove(s->engine, name, o->force, err);
 
-    return sbx_sandbox_remove(s->engine, name, o->force, err);
+    return rc ? rc : sbx_user_rules_drop(s->cli, s, name, err);
 }
 
 /* All but the last error are printed here, the last is returned: each is said once. */
@@ -184,7 +185,9 @@ const struct sbx_verb sbx_verb_rm = {
     .summary = "Remove sandboxes with all that is in them",
     .args = "[SANDBOX...]",
     .about =
-        "Removes container, volumes and state. Mounted directories of the host stay as they are.",
+        "Removes container, volumes, state and the network rules that are for this sandbox alone. "
+        "Mounted\n"
+        "directories of the host stay as they are.",
     .example = "sbx rm my-sandbox\n"
                "sbx rm --force --all",
     .groups = rm_groups,

@@ -1,13 +1,8 @@
 #include "verbs.h"
 
-static const struct sbx_verb n_allow = SBX_NOT_BUILT(
-                                 "allow", "not built yet; write the rule into policy.yaml"),
-                             n_deny = SBX_NOT_BUILT(
-                                 "deny", "not built yet; write the rule into policy.yaml"),
-                             n_inspect = SBX_NOT_BUILT("inspect", "not built yet; use policy ls"),
-                             n_profile = SBX_NOT_BUILT("profile", "not built"),
-                             n_rm = SBX_NOT_BUILT(
-                                 "rm", "not built yet; take the rule out of policy.yaml");
+static const struct sbx_verb n_inspect = SBX_NOT_BUILT(
+                                 "inspect", "not built yet; use policy ls --wide"),
+                             n_profile = SBX_NOT_BUILT("profile", "not built");
 
 static const struct sbx_verb *const subs[] = {
     &sbx_verb_policy_set_default,
@@ -16,11 +11,12 @@ static const struct sbx_verb *const subs[] = {
     &sbx_verb_policy_ls,
     &sbx_verb_policy_log,
     &sbx_verb_policy_check,
-    &n_allow,
-    &n_deny,
+    &sbx_verb_policy_explain,
+    &sbx_verb_policy_allow,
+    &sbx_verb_policy_deny,
+    &sbx_verb_policy_rm,
     &n_inspect,
     &n_profile,
-    &n_rm,
 };
 
 const struct sbx_verb sbx_verb_policy = {

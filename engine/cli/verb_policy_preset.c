@@ -1,8 +1,6 @@
-/* The default policy: set-default, init, reset, ls. */
+/* The default policy: set-default, init, reset. */
 #include <string.h>
 
-#include "out.h"
-#include "policy_rules.h"
 #include "session.h"
 #include "userfiles.h"
 #include "verbs.h"
@@ -93,62 +91,6 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
     return rc;
 }
 
-static const char *field(const json_t *rule, const char *name)
-{
-    const char *text = json_string_value(json_object_get(rule, name));
-
-    return text ? text : "";
-}
-
-static json_t *rule_json(const json_t *rule, const char *sandbox)
-{
-    const char *source = field(rule, "source");
-    bool preset = !strcmp(source, "preset");
-
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:b}", "id", field(rule, "id"),
-                     "name", field(rule, "id"), "policy_name", field(rule, "origin"), "scope",
-                     sandbox && !strcmp(source, "kit") ? "sandbox" : "global", "applies_to",
-                     sandbox && !strcmp(source, "kit") ? sandbox : "all", "decision",
-                     field(rule, "decision"), "resources", field(rule, "pattern"), "resource_type",
-                     "network", "origin", source, "status", "active", "editable",
-                     (int)(!preset && strcmp(source, "kit")));
-}
-
-static enum sbx_code list(struct sbx_cli *cli, const json_t *rules, const char *sandbox,
-                          struct sbx_err *err)
-{
-    static const char *const head[] = { "RULE", "SOURCE", "APPLIES TO", "DECISION", "RESOURCE" };
-    struct sbx_columns c = { .arena = cli->arena, .head = head, .n = SBX_ARRAY_LEN(head) };
-    json_t *all = json_array(), *rule;
-    size_t i;
-
-    json_array_foreach((json_t *)rules, i, rule) {
-        bool kit = sandbox && !strcmp(field(rule, "source"), "kit");
-        const char *cells[] = { field(rule, "id"), field(rule, "origin"), kit ? sandbox : "all",
-                                field(rule, "decision"), field(rule, "pattern") };
-
-        json_array_append_new(all, rule_json(rule, sandbox));
-        if (sbx_columns_add(&c, cells, err)) {
-            json_decref(all);
-            return SBX_NO_MEMORY;
-        }
-    }
-    if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli, json_pack("{s:o}", "rules", all), err);
-    json_decref(all);
-    sbx_columns_print(&c, cli->out);
-    return SBX_OK;
-}
-
-static enum sbx_code ls(struct sbx_cli *cli, struct sbx_err *err)
-{
-    const char *sandbox = cli->args.n ? cli->args.v[0] : NULL;
-    SBX_AUTO_JSON json_t *config = NULL;
-    enum sbx_code rc = sbx_rules_of(cli, sandbox, &config, err);
-
-    return rc ? rc : list(cli, json_object_get(config, "rules"), sandbox, err);
-}
-
 const struct sbx_verb sbx_verb_policy_set_default = {
     .name = "set-default",
     .summary = "Choose the preset that holds for every sandbox",
@@ -186,13 +128,4 @@ const struct sbx_verb sbx_verb_policy_reset = {
     .n_groups = SBX_ARRAY_LEN(reset_groups),
     .size = sizeof(struct preset_opts),
     .run = reset,
-};
-
-const struct sbx_verb sbx_verb_policy_ls = {
-    .name = "ls",
-    .summary = "List rules: of the preset, your own, and a sandbox's kits",
-    .args = "[SANDBOX]",
-    .max = 1,
-    .words = SBX_WORDS_SANDBOX,
-    .run = ls,
 };

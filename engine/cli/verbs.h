@@ -7,7 +7,8 @@
 extern const struct sbx_verb sbx_verb_run, sbx_verb_create, sbx_verb_exec, sbx_verb_ls,
     sbx_verb_inspect, sbx_verb_stop, sbx_verb_start, sbx_verb_rm, sbx_verb_reset, sbx_verb_plan,
     sbx_verb_policy, sbx_verb_policy_set_default, sbx_verb_policy_init, sbx_verb_policy_reset,
-    sbx_verb_policy_ls, sbx_verb_policy_log, sbx_verb_policy_check, sbx_verb_kit,
+    sbx_verb_policy_ls, sbx_verb_policy_log, sbx_verb_policy_check,
+    sbx_verb_policy_explain, sbx_verb_policy_allow, sbx_verb_policy_deny, sbx_verb_policy_rm, sbx_verb_kit,
     sbx_verb_kit_validate, sbx_verb_kit_inspect, sbx_verb_template, sbx_verb_login, sbx_verb_logout,
     sbx_verb_version, sbx_verb_completion, sbx_verb_complete, sbx_verb_help;
 

@@ -38,20 +38,24 @@ static enum sbx_code add_preset(json_t *rules, const char *name, struct sbx_err 
     return SBX_OK;
 }
 
-static enum sbx_code add_user(json_t *rules, const struct sbx_user_policy *policy,
-                              struct sbx_err *err)
+static enum sbx_code add_user(json_t *rules, const char *sandbox,
+                              const struct sbx_user_policy *policy, struct sbx_err *err)
 {
     for (size_t i = 0; i < policy->n_rules; i++) {
         const struct sbx_user_rule *u = &policy->rules[i];
         struct sbx_pattern pattern;
-        char id[40];
+        char id[40], origin[40] = "user";
         enum sbx_code rc;
 
+        if (u->sandbox && strcmp(u->sandbox, sandbox))
+            continue;
         snprintf(id, sizeof(id), "user:%zu", i + 1);
+        if (u->line)
+            snprintf(origin, sizeof(origin), "user policy.yaml:%u", u->line);
         rc = sbx_pattern_parse(u->pattern, SBX_RULE_USER, &pattern, NULL, err);
         if (rc)
             return sbx_err_wrap(err, rc, "rule %zu of the user's policy", i + 1);
-        if (!add_rule(rules, u->id ? u->id : id, u->decision, u->pattern, "user", "user", true))
+        if (!add_rule(rules, u->id ? u->id : id, u->decision, u->pattern, "user", origin, true))
             return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
     return SBX_OK;
@@ -61,9 +65,9 @@ static bool add_kits(json_t *rules, const struct sbx_plan *p)
 {
     for (size_t i = 0; i < p->n_rules; i++) {
         const struct sbx_plan_rule *r = &p->rules[i];
-        char origin[160];
+        char origin[160]; /* `at` begins with the kit's name: "kit hello/spec.yaml:12:5" */
 
-        snprintf(origin, sizeof(origin), "kit %s", r->kit);
+        snprintf(origin, sizeof(origin), "kit %s", r->at ? r->at : r->kit);
         if (!add_rule(rules, r->id, r->decision, r->pattern, "kit", origin, r->consented))
             return false;
     }
@@ -106,7 +110,7 @@ enum sbx_code sbx_gate_config_json(const struct sbx_plan *p, const struct sbx_us
         policy = &none;
     rc = add_preset(rules, policy->preset ? policy->preset : "balanced", err);
     if (!rc)
-        rc = add_user(rules, policy, err);
+        rc = add_user(rules, p->name, policy, err);
     if (rc)
         return sbx_err_wrap(err, rc, "gate configuration");
     if (!add_kits(rules, p))

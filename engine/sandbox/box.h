@@ -223,7 +223,14 @@ SBX_MUST_USE enum sbx_code sbx_helper_ask(int sock, const char *request, int fd,
 /** `fresh`: no process of the sandbox runs yet, so none knows an address that the gate gave a name. */
 SBX_MUST_USE enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh,
                                           unsigned long long cookie, struct sbx_err *err);
+/**
+ * Write gate.json of the plan and the user's policy as it is now. Needs no lock of the box: writers
+ * take turns by a lock of their own.
+ */
 SBX_MUST_USE enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_gate_make_dir(struct sbx_box *box, struct sbx_err *err);
+/** That lock; close it to let go. -1: there is no directory (any more). */
+int sbx_gate_lock(struct sbx_box *box);
 /** One request on the control socket; `ret` may be NULL. */
 SBX_MUST_USE enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret,
                                         struct sbx_err *err);

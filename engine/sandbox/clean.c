@@ -87,6 +87,7 @@ static void keep_log(struct sbx_box *box)
 enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK, removed;
+    SBX_AUTO_FD int config = -1;
 
     if (box->dirfd < 0) {
         sbx_lock_drop(box->e, box->name);
@@ -98,6 +99,7 @@ enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)
     if (removed) /* the state is what a next try goes by */
         return sbx_err_wrap(err, removed, "remove %s", box->name);
     keep_log(box);
+    config = sbx_gate_lock(box); /* a rule that is written now would keep the directory from going */
     rc = sbx_dir_remove(AT_FDCWD, box->dir, err);
     if (rc)
         return sbx_err_wrap(err, rc, "remove %s", box->name);

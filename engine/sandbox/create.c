@@ -122,6 +122,8 @@ static enum sbx_code make_state(struct sbx_box *box, const struct sbx_create *c,
     if (!rc)
         rc = sbx_marks_init(box, err);
     if (!rc)
+        rc = sbx_gate_make_dir(box, err);
+    if (!rc)
         rc = sbx_gate_write_config(box, err);
     return rc ? rc : sbx_box_save(box, err);
 }

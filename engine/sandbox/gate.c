@@ -28,26 +28,6 @@ static uid_t gate_uid(void)
     return user && user->pw_uid && user->pw_uid != SBX_AGENT_UID ? user->pw_uid : GATE_UID;
 }
 
-enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx_err *err)
-{
-    SBX_AUTO_JSON json_t *o = NULL;
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_PLAN_JSON_MAX);
-    enum sbx_code rc;
-
-    box->record.generation++;
-    rc = sbx_gate_config_json(box->plan, box->e->config.policy, box->record.generation, &o, err);
-    if (rc)
-        return rc;
-    rc = sbx_json_canonical(o, &text);
-    if (rc)
-        return sbx_err_set(err, rc, "gate.json: %s", sbx_code_name(rc));
-    if (mkdirat(box->dirfd, "gate", 0755) && errno != EEXIST)
-        return sbx_err_errno(err, "%s/gate", box->dir);
-    if (fchmodat(box->dirfd, "gate", 0755, 0))
-        return sbx_err_errno(err, "%s/gate", box->dir);
-    return sbx_put(box, "gate/gate.json", text.ptr, text.len, 0644, err); /* and anew at each start */
-}
-
 struct gate_fds {
     int config, log, map, netns, control, status, ended, pidfd;
 };

@@ -1,6 +1,7 @@
-#include "sbx/sandbox.h"
+#include "box.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <string.h>
 
 static bool plain(char c)
@@ -49,4 +50,40 @@ const char *sbx_name_default(const char *agent, const char *workspace, struct sb
     if (n >= 2 && strcmp(name, "default"))
         return name;
     return sbx_arena_printf(arena, "%s-sandbox", n ? name : "sbx");
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum sbx_code sbx_sandbox_names(struct sbx_engine *e, struct sbx_arena *arena,
+                                const char *const **ret, size_t *ret_n, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *path = NULL;
+    const char **v;
+    size_t n = 0, most = 0;
+    DIR *dir;
+
+    if (asprintf(&path, "%s/sandboxes", e->paths.state) < 0)
+        return sbx_out_of_memory(err);
+    dir = opendir(path);
+    if (!dir && errno != ENOENT)
+        return sbx_err_errno(err, "%s", path);
+    while (dir && readdir(dir))
+        most++;
+    v = sbx_arena_array(arena, most + 1, sizeof(*v));
+    if (dir)
+        rewinddir(dir);
+    for (struct dirent *d; v && dir && n < most && (d = readdir(dir));)
+        if (!sbx_name_check(d->d_name, NULL) && (v[n] = sbx_arena_strdup(arena, d->d_name)))
+            n++;
+    if (dir)
+        closedir(dir);
+    if (!v)
+        return sbx_out_of_memory(err);
+    qsort(v, n, sizeof(*v), by_text);
+    *ret = v;
+    *ret_n = n;
+    return SBX_OK;
 }

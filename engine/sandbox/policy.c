@@ -8,47 +8,59 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/*
+ * Without the sandbox's lock: a create that runs for minutes must not hold a rule up. Before it has
+ * written gate.json there is nothing to do, since it reads the user's files then.
+ */
 static enum sbx_code refresh(struct sbx_engine *e, const char *name, struct sbx_err *err)
 {
     SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
-    enum sbx_code rc = sbx_box_lock(e, name, &box, err);
+    struct stat st;
+    enum sbx_code rc = sbx_box_peek(e, name, &box, err);
 
-    if (!rc && box.dirfd < 0) {
-        sbx_lock_drop(e, name);
-        return sbx_err_set(err, SBX_NOT_FOUND, "sandbox %s not found", name);
-    }
-    if (rc || !box.has_record || box.record.phase == SBX_STATE_CREATING)
-        return rc; /* a create that is going on has just read the same files */
+    if (rc || !box.has_record || fstatat(box.dirfd, "gate/gate.json", &st, 0))
+        return rc;
     rc = sbx_planfile_read(&box, err);
     if (!rc)
         rc = sbx_gate_write_config(&box, err);
-    if (!rc)
-        rc = sbx_box_save(&box, err);
     if (!rc && box.record.net != SBX_NET_NONE && sbx_gate_alive(&box))
         rc = sbx_gate_ask(&box, json_pack("{s:s}", "op", "reload"), NULL, err);
+    if (rc && fstatat(box.dirfd, "gate/gate.json", &st, 0))
+        return SBX_OK; /* removed meanwhile */
     return rc ? sbx_err_wrap(err, rc, "policy of sandbox %s", name) : SBX_OK;
+}
+
+/* One that cannot follow keeps no other from following. */
+static enum sbx_code refresh_all(struct sbx_engine *e, struct sbx_err *err)
+{
+    char path[4096];
+    DIR *dir;
+    enum sbx_code rc = SBX_OK;
+
+    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
+    dir = opendir(path);
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        struct sbx_err one = SBX_ERR_INIT;
+        enum sbx_code got = sbx_name_check(d->d_name, NULL) ? SBX_OK : refresh(e, d->d_name, &one);
+
+        if (!got || got == SBX_NOT_FOUND)
+            continue;
+        sbx_event_send(e, SBX_EVENT_WARNING, NULL, "%s", one.text);
+        rc = rc ? rc : sbx_err_set(err, got, "%s", one.text);
+    }
+    if (dir)
+        closedir(dir);
+    return rc;
 }
 
 enum sbx_code sbx_sandbox_policy_refresh(struct sbx_engine *e, const char *name,
                                          struct sbx_err *err)
 {
-    char path[4096];
-    DIR *dir;
     enum sbx_code rc = name ? sbx_name_check(name, err) : SBX_OK;
 
-    if (name)
-        return rc ? rc : refresh(e, name, err);
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    for (struct dirent *d; dir && !rc && (d = readdir(dir));)
-        if (!sbx_name_check(d->d_name, NULL)) {
-            rc = refresh(e, d->d_name, err);
-            if (rc == SBX_NOT_FOUND)
-                rc = SBX_OK;
-        }
-    if (dir)
-        closedir(dir);
-    return rc;
+    if (rc)
+        return rc;
+    return name ? refresh(e, name, err) : refresh_all(e, err);
 }
 
 enum sbx_code sbx_sandbox_gate_config(struct sbx_engine *e, const char *name, json_t **ret,

@@ -56,6 +56,8 @@ static enum sbx_code prepare(struct sbx_box *box, struct sbx_err *err)
         rc = sbx_mounted_files(box, err);
     if (!rc)
         rc = sbx_workspaces_mount(box, err);
+    if (!rc) /* policy.yaml may have been edited by hand meanwhile */
+        rc = sbx_gate_write_config(box, err);
     return rc ? rc : sbx_net_before(box, NULL, err);
 }
 

@@ -68,9 +68,10 @@ static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v
                  v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");
     } else if (!strcmp(v->reason, "consent")) {
         snprintf(out, SBX_EXPLAIN_MAX,
-                 "blocked: %s (asked for by %.60s, not approved); to approve: --approve %.60s",
+                 "blocked: %.160s (asked for by %.60s, not approved); to approve: --approve %.60s, or "
+                 "sbx policy allow network %.60s",
                  target, v->rule->origin ? v->rule->origin : "a kit",
-                 v->rule->text ? v->rule->text : target);
+                 v->rule->text ? v->rule->text : target, v->rule->text ? v->rule->text : target);
     } else if (!strcmp(v->reason, "default-deny") && (parent = near_miss(p, host, port))) {
         snprintf(out, SBX_EXPLAIN_MAX,
                  "blocked: %.80s (no allow rule); to allow it: sbx policy allow network %.80s, or "

@@ -54,12 +54,18 @@ rules:
   - { decision: deny, resource: "bad.example.com" }
   - { decision: allow, resource: "localhost:8080" }
 YAML
-t 0 "mine" policy ls
+t 0 "user " policy ls
+t 0 "mine" policy ls --wide
+t 0 "user policy.yaml:5" policy ls --wide
 t 0 "Allowed: a.b.example.com:443" policy check network https://a.b.example.com
 t 0 "Allowed: a.example.com:443" policy check network A.Example.COM.:443
 t 4 "Denied: a.example.com:80" policy check network a.example.com:80
 t 4 "Denied: bad.example.com:443" policy check network bad.example.com
-t 0 "Rule: mine (user)" policy check network a.example.com --verbose
+t 0 "Rule: mine (user policy.yaml:5) **.example.com:443" policy check network a.example.com
+t 4 "Nearest rule: **.example.com:443 (mine, user policy.yaml:5) is for other ports" \
+    policy check network a.example.com:80
+t 4 "Nearest rule: **.example.com:443 (mine, user policy.yaml:5) is for hosts below the name" \
+    policy check network example.com
 t 0 "Allowed: host.docker.internal:8080" policy check network host.docker.internal:8080
 t 4 "UDP" policy check network a.example.com --protocol udp
 t 2 "" policy check network 127.1:80
@@ -73,8 +79,65 @@ t 1 "not found" policy check network --sandbox nobody a.example.com
 t 1 "not found" policy log nobody
 t 1 "not found" policy ls nobody
 t 0 'set to "balanced"' policy set-default balanced
-t 0 "mine" policy ls
+t 0 "mine" policy ls --wide
 grep -q '^# kept' "$config/policy.yaml" || { echo "FAILED: the comment was lost"; fail=1; }
+
+# allow, deny and rm change the file; what is said already is said again without a change.
+t 0 "Allowed: api.test.org:443 for all sandboxes (rule r-" policy allow network api.test.org:443
+t 0 "Allowed: api.test.org:443" policy check network api.test.org
+t 0 "Already covered: API.test.org:443 by rule r-" policy allow network API.test.org:443
+t 0 "Already covered: x.example.com:443 by rule mine (**.example.com:443)" policy allow network x.example.com:443
+t 0 "Allowed: [2001:db8::1]:22 for all" policy allow network "one.test.org, 198.51.100.0/24:8000-8010 ,[2001:db8::1]:22"
+t 0 "Allowed: [2001:db8::1]:22" policy check network "[2001:db8::1]:22"
+t 0 "Allowed: one.test.org:9" policy check network one.test.org:9
+t 0 "Denied: one.test.org for all sandboxes" policy deny network one.test.org
+t 4 "deny rule one.test.org of user policy.yaml:" policy check network one.test.org:9
+t 0 "one.test.org:443 stays denied by rule r-" policy allow network one.test.org:443
+t 0 "overruled" policy explain one.test.org
+t 0 "decides" policy explain one.test.org
+t 0 "No rule matches." policy explain nobody.test.net
+t 2 "which port?" policy explain ssh://x.test.net
+t 1 "sandbox nobody not found" policy explain x.test.net --sandbox nobody
+t 0 "Removed: one.test.org" policy rm network ONE.test.org,api.test.org:443
+t 4 "Denied: one.test.org:9" policy check network one.test.org:9
+t 1 "api.test.org:443: you have no such rule" policy rm network api.test.org:443
+t 1 "kit:x:1: you have no such rule" policy rm network --id kit:x:1
+t 1 "nothere.test.org: you have no such rule" policy rm network "198.51.100.0/24:8000-8010,nothere.test.org"
+t 0 "Allowed" policy check network 198.51.100.3:8005 # all or none
+t 0 "Removed: 198.51.100.0/24:8000-8010" policy rm network --resource 198.51.100.0/24:8000-8010
+t 0 "Removed: [2001:db8::1]:22" policy rm network --id "$(grep -A1 2001:db8 "$config/policy.yaml" | sed -n 's/.*id: "\(.*\)"/\1/p')"
+t 1 "sandbox nobody not found" policy allow network x.test.org --sandbox nobody
+t 2 "write HOST:PORT, without a scheme" policy allow network https://x.test.org/
+t 2 "no rule can allow this" policy allow network 169.254.169.254
+t 2 "empty label" policy allow network a..b
+t 2 "empty resource" policy allow network ""
+t 2 "empty resource" policy allow network a.test.org,
+t 2 "write \"**\"" policy allow network "*"
+t 2 "" policy allow network a.test.org:0
+t 2 "" policy allow network a.test.org:9-3
+t 2 "contradict" policy allow network a.test.org --global --sandbox x
+t 2 "" policy allow network
+t 2 "" policy allow network a.test.org b.test.org
+t 2 "which rule?" policy rm network
+t 1 "TCP" policy deny network a.test.org --protocol udp
+t 1 "not for methods" policy allow network a.test.org --method GET
+# Rules for one sandbox are in no list of all but that of the file.
+cat >>"$config/policy.yaml" <<'YAML'
+  - { decision: allow, resource: "only.test.org", sandbox: "demo" }
+YAML
+t 0 "demo" policy ls --wide
+t 4 "Denied" policy check network only.test.org
+t 1 "there is a rule for sandbox demo, not for all sandboxes; add --sandbox demo" policy rm network only.test.org
+t 0 "Removed: only.test.org for sandbox demo" policy rm network only.test.org --sandbox demo
+t 0 "network: 149 allow, 0 deny" policy ls
+t 0 "bad.example.com" policy ls --wide --decision deny
+t 2 "--source" policy ls --source moon
+
+# Many at once lose nothing.
+for i in 1 2 3 4 5 6 7 8; do "$SBX_BIN" policy allow network "p$i.test.org" >/dev/null 2>&1 & done
+wait
+n=$((n + 1))
+[ "$(grep -c '"p[1-8].test.org"' "$config/policy.yaml")" = 8 ] || { echo "FAILED: rules were lost"; fail=1; }
 
 # The same as one JSON value.
 j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...
@@ -88,6 +151,12 @@ j 'v["allowed"] is True and v["rule"] == "mine" and v["resource_value"] == "a.ex
     policy check network a.example.com --json
 j 'v["allowed"] is False and v["deny_kind"] == "implicit" and v["reason"] == "default-deny"' \
     policy check network evil.example.org --json
+j 'v["nearest"]["rule"] == "mine"' policy check network a.example.com:80 --json
+j 'v["rules"][0]["status"] == "added" and v["rules"][0]["applies_to"] == "all"' policy allow network j.test.org --json
+j 'v["rules"][0]["status"] == "covered"' policy allow network j.test.org:1 --json
+j 'v["rules"][0]["status"] == "removed"' policy rm network j.test.org --json
+j '[r["effect"] for r in v["rules"]] == ["decides"] and v["allowed"] is False' policy explain bad.example.com:80 --json
+j '[r["decision"] for r in v["rules"]] == ["deny", "allow"]' policy explain bad.example.com --json
 j 'v["deny_kind"] == "explicit"' policy check network bad.example.com --json
 j 'any(r["id"] == "mine" and r["resources"] == ["**.example.com:443"] and r["editable"] for r in v["rules"])' \
     policy ls --output json
@@ -101,7 +170,7 @@ t 1 "policy.yaml:1" plan shell "$work/ws"
 printf 'rules: [ { decision: allow, resource: "a..b" } ]\n' >"$config/policy.yaml"
 t 1 "policy.yaml:1" policy check network a.example.com
 printf 'rules: [ { decision: allow, resource: "a.example.com", sandbox: "demo" } ]\n' >"$config/policy.yaml"
-t 1 "rules of one sandbox are not built yet" policy ls
+t 0 "demo" policy ls
 rm "$config/policy.yaml"
 echo 'images: [ ]' >"$config/settings.yaml"
 t 1 "settings.yaml:1" policy ls

@@ -352,7 +352,7 @@ static void names_users_know_are_refused_by_name(void **state)
         "create shell --publish 80",
         "run shell -p 8080:80",
         "template save a b",
-        "policy allow network x",
+        "policy profile x",
     };
 
     (void)state;

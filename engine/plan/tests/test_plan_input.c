@@ -169,11 +169,15 @@ static void the_kits_section_is_replaced_and_the_users_text_stays(void **state)
 
 static void the_gate_gets_rules_of_preset_user_and_kits(void **state)
 {
-    static const struct sbx_user_rule rules[] = { { SBX_DENY, "bad.example.com", NULL } };
+    static const struct sbx_user_rule rules[] = {
+        { .decision = SBX_DENY, .pattern = "bad.example.com" },
+        { .decision = SBX_ALLOW, .pattern = "mine.example.com", .id = "m", .sandbox = "n", .line = 9 },
+        { .decision = SBX_ALLOW, .pattern = "theirs.example.com", .sandbox = "other" },
+    };
     static const char *const addresses[] = { "203.0.113.10", NULL };
     static const struct sbx_host_entry hosts[] = { { "api.example.com", addresses } };
     static const struct sbx_user_policy policy = { .preset = "deny-all", .rules = rules,
-                                                   .n_rules = 1, .hosts = hosts, .n_hosts = 1 };
+                                                   .n_rules = 3, .hosts = hosts, .n_hosts = 1 };
     static const struct sbx_plan_options o = { .name = "n" };
     SBX_AUTO_PTR(sbx_plan) p =
         plan_of("permissions: { network: { allow: [\"localhost:8080\"] } }\n", &o);
@@ -190,7 +194,10 @@ static void the_gate_gets_rules_of_preset_user_and_kits(void **state)
         "\"limits\":{\"tunnels\":4096,\"tunnelsPerHost\":512},\"publicTestRanges\":[],\"rules\":["
         "{\"consented\":true,\"decision\":\"deny\",\"id\":\"user:1\",\"origin\":\"user\","
         "\"pattern\":\"bad.example.com\",\"source\":\"user\"},"
-        "{\"consented\":false,\"decision\":\"allow\",\"id\":\"kit:basis:1\",\"origin\":\"kit basis\","
+        "{\"consented\":true,\"decision\":\"allow\",\"id\":\"m\",\"origin\":\"user policy.yaml:9\","
+        "\"pattern\":\"mine.example.com\",\"source\":\"user\"},"
+        "{\"consented\":false,\"decision\":\"allow\",\"id\":\"kit:basis:1\",\"origin\":\"kit basis/"
+        "spec.yaml:7:35\","
         "\"pattern\":\"localhost:8080\",\"source\":\"kit\"}],\"sandbox\":\"n\",\"upstream\":null,"
         "\"version\":1}");
     free(text);
@@ -198,7 +205,9 @@ static void the_gate_gets_rules_of_preset_user_and_kits(void **state)
 
 static void a_bad_preset_or_rule_of_the_user_is_an_error(void **state)
 {
-    static const struct sbx_user_rule rules[] = { { SBX_ALLOW, "no spaces.example.com", NULL } };
+    static const struct sbx_user_rule rules[] = {
+        { .decision = SBX_ALLOW, .pattern = "no spaces.example.com" }
+    };
     static const struct sbx_user_policy preset = { .preset = "open" },
                                         rule = { .rules = rules, .n_rules = 1 };
     static const struct sbx_plan_options o = { .name = "n" };

@@ -2,6 +2,9 @@
 #include "world.h"
 
 #include <fcntl.h>
+#include <unistd.h>
+
+#include "../box.h"
 
 static void must_create(struct world *w)
 {
@@ -232,6 +235,41 @@ static void a_change_of_policy_reaches_gate_json(void **state)
     json_decref(after);
 }
 
+/* What the user's file says "now": allows one more host than when the engine was opened. */
+static enum sbx_code newer_policy(void *ctx, struct sbx_arena *arena, struct sbx_user_policy *ret,
+                                  struct sbx_err *err)
+{
+    static const struct sbx_user_rule rules[] = {
+        { .decision = SBX_ALLOW, .pattern = "late.example.com", .id = "late", .sandbox = "demo" }
+    };
+
+    (void)ctx;
+    (void)arena;
+    (void)err;
+    *ret = (struct sbx_user_policy){ .preset = "deny-all", .rules = rules, .n_rules = 1 };
+    return SBX_OK;
+}
+
+static void rules_are_those_of_the_moment_and_wait_for_no_other_command(void **state)
+{
+    struct world *w = *state;
+    struct sbx_err err = SBX_ERR_INIT;
+    json_t *config = NULL;
+    int held = -1;
+
+    must_create(w);
+    w->e->config.policy_read = newer_policy;
+    must(sbx_lock_name(w->e, "demo", &held, &err), &err); /* another command is at work on it */
+    must(sbx_sandbox_policy_refresh(w->e, NULL, &err), &err);
+    close(held);
+    must(sbx_sandbox_gate_config(w->e, "demo", &config, &err), &err);
+    assert_string_equal(json_string_value(json_object_get(
+                            json_array_get(json_object_get(config, "rules"), 0), "id")),
+                        "late");
+    json_decref(config);
+    assert_int_equal(sbx_sandbox_policy_refresh(w->e, "nobody", &err), SBX_NOT_FOUND);
+}
+
 static void reset_removes_everything_of_the_app(void **state)
 {
     struct world *w = *state;
@@ -291,6 +329,7 @@ int main(void)
         TEST(a_name_is_taken_once),
         TEST(run_finds_the_sandbox_of_a_workspace_again),
         TEST(a_change_of_policy_reaches_gate_json),
+        TEST(rules_are_those_of_the_moment_and_wait_for_no_other_command),
         TEST(reset_removes_everything_of_the_app),
         TEST(a_container_that_vanished_is_told_and_can_be_removed),
         TEST(a_record_that_cannot_be_read_is_broken_not_fatal),

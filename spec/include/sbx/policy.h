@@ -143,6 +143,15 @@ struct sbx_verdict sbx_policy_judge_address(const struct sbx_policy *p,
 /** Could some rule allow this name on any port? (DNS: N6) */
 bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *host);
 
+/**
+ * The allow rule that comes nearest to a request that no rule allows: other ports of the host, its domain,
+ * a host beside it. For people; looks at every rule.
+ * @param ret_why static text that goes behind the rule: "is for other ports"; may be NULL
+ * @return NULL: none is near
+ */
+const struct sbx_rule *sbx_policy_nearest(const struct sbx_policy *p, const struct sbx_host *host,
+                                          uint16_t port, const char **ret_why);
+
 /** Class of an address, IPv4 as ::ffff:a.b.c.d: "public" or a reason of struct sbx_verdict. */
 const char *sbx_address_class(const struct in6_addr *address);
 

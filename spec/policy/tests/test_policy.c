@@ -358,6 +358,43 @@ static void explained(const char *const *rules, const char *target, const char *
     assert_string_equal(text, want);
 }
 
+static void the_nearest_rule_and_what_keeps_it_from_matching(void **state)
+{
+    static const struct {
+        const char *rules[RULES], *target, *rule, *why;
+    } rows[] = {
+        { { "+a.com:443", NULL }, "a.com:80", "a.com:443", "is for other ports" },
+        { { "+10.0.0.0/8:443", NULL }, "10.1.2.3:80", "10.0.0.0/8:443", "is for other ports" },
+        { { "+a.com", NULL }, "x.a.com:80", "a.com", "is for the domain itself, not for hosts below it" },
+        { { "+**.a.com", NULL }, "a.com:80", "**.a.com",
+          "is for hosts below the name, not for the name itself" },
+        { { "+*.a.com", NULL }, "x.y.a.com:80", "*.a.com",
+          "is for one label only; ** is for any number" },
+        { { "+y.a.com", NULL }, "x.a.com:80", "y.a.com", "is for another host of the domain" },
+        { { "+y.a.com", "+a.com", "+x.a.com:1", NULL }, "x.a.com:80", "x.a.com:1", "is for other ports" },
+        { { "+b.com", "-x.a.com:1", NULL }, "x.a.com:80", NULL, NULL },
+        { { "+b.com", NULL }, "a.com:80", NULL, NULL }, /* "com" alone makes no neighbours */
+        { { "+a.com:443", NULL }, "x.a.com:80", NULL, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO_PTR(sbx_policy) p = NULL;
+        const struct sbx_rule *r;
+        const char *why = NULL;
+        struct sbx_host host;
+        uint16_t port;
+
+        build(rows[i].rules, &p);
+        assert_int_equal(sbx_target_parse(rows[i].target, strlen(rows[i].target), 0, &host, &port,
+                                          NULL),
+                         SBX_OK);
+        r = sbx_policy_nearest(p, &host, port, &why);
+        if (!r != !rows[i].rule || (r && (strcmp(r->text, rows[i].rule) || strcmp(why, rows[i].why))))
+            fail_msg("row %zu: %s %s", i, r ? r->text : "none", why ? why : "");
+    }
+}
+
 static void a_verdict_says_what_to_do(void **state)
 {
     (void)state;
@@ -371,7 +408,7 @@ static void a_verdict_says_what_to_do(void **state)
               "blocked: a.com:443 (deny rule a.com:443 of user)");
     explained((const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
               "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: "
-              "--approve localhost:80");
+              "--approve localhost:80, or sbx policy allow network localhost:80");
     explained((const char *[]){ "+**", NULL }, "[::1]:80",
               "blocked: [::1]:80 (this is the sandbox's own; the host's services are "
               "host.docker.internal:PORT)");
@@ -519,6 +556,7 @@ int main(void)
         cmocka_unit_test(addresses_behind_an_allowed_name),
         cmocka_unit_test(test_ranges_count_as_public),
         cmocka_unit_test(names_that_some_rule_could_allow),
+        cmocka_unit_test(the_nearest_rule_and_what_keeps_it_from_matching),
         cmocka_unit_test(a_verdict_says_what_to_do),
         cmocka_unit_test(the_first_rule_that_decides_is_named),
         cmocka_unit_test(the_index_agrees_with_trying_every_rule),

@@ -226,7 +226,9 @@ const char *sbx_phase_name(enum sbx_phase phase); /**< "install", "setup-files" 
 struct sbx_user_rule {
     enum sbx_decision decision;
     const char *pattern;
-    const char *id; /**< NULL: made of its number */
+    const char *id;      /**< NULL: made of its number */
+    const char *sandbox; /**< for this sandbox alone; NULL: for all */
+    unsigned line;       /**< of policy.yaml, for its origin; 0: nowhere */
 };
 
 /** An entry of settings.yaml `network.hosts`. */

@@ -65,8 +65,14 @@ struct sbx_engine_config {
     const char *docker_host; /**< DOCKER_HOST or NULL */
     const char *oci_runtime; /**< NULL: the default */
     const struct sbx_user_policy *policy; /**< the user's; borrowed for the handle's life; NULL: balanced */
+    /**
+     * Reads the user's policy as it is now, with memory of `arena`; called whenever rules are written, so
+     * that a rule that came while a create was going on counts. NULL: `policy` stays as it is.
+     */
+    enum sbx_code (*policy_read)(void *ctx, struct sbx_arena *arena, struct sbx_user_policy *ret,
+                                 struct sbx_err *err);
     void (*event)(void *ctx, const struct sbx_event *event); /**< NULL: silent */
-    void *ctx;
+    void *ctx; /**< of both calls */
     int interrupt_fd; /**< -1, or readable once the user interrupted (and then left unread) */
     bool debug;
 };
@@ -167,6 +173,10 @@ struct sbx_sandbox_info {
 SBX_MUST_USE enum sbx_code sbx_sandbox_list(struct sbx_engine *e, struct sbx_arena *arena,
                                             struct sbx_sandbox_info **ret, size_t *ret_n,
                                             struct sbx_err *err);
+/** Names alone, sorted: asks no runtime. In arena. */
+SBX_MUST_USE enum sbx_code sbx_sandbox_names(struct sbx_engine *e, struct sbx_arena *arena,
+                                             const char *const **ret, size_t *ret_n,
+                                             struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_sandbox_inspect(struct sbx_engine *e, const char *name,
                                                struct sbx_arena *arena,
                                                struct sbx_sandbox_info *ret, struct sbx_err *err);
@@ -213,7 +223,11 @@ SBX_MUST_USE enum sbx_code sbx_sandbox_launch(struct sbx_engine *e, const char *
 
 /* ---- network ---- */
 
-/** Write gate.json anew from the engine's user policy: one sandbox, or all (name NULL). */
+/**
+ * Write gate.json anew from the engine's user policy, for one sandbox or all (name NULL), and let
+ * running gates follow: when this returns, open tunnels without right are closed. Waits for no other
+ * command: a create that is going on follows too.
+ */
 SBX_MUST_USE enum sbx_code sbx_sandbox_policy_refresh(struct sbx_engine *e, const char *name,
                                                       struct sbx_err *err);
 /** gate.json as it stands (the caller decrefs). */
