@@ -258,6 +258,8 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
         rc = make(&box, c, err);
     if (!rc)
         rc = finish(&box, err);
+    if (rc == SBX_UNSUPPORTED && c->weak_network)
+        rc = sbx_err_wrap(err, rc, "--weak-network is not built yet");
     if (rc)
         return sbx_err_wrap(err, give_up(&box, c, rc, err), "create %s", name);
     *ret_name = name;

@@ -46,8 +46,11 @@ static void *guard_gate(void *arg)
         struct sbx_err err = SBX_ERR_INIT;
         enum sbx_code rc = sbx_box_lock(g->e, g->name, &box, &err);
 
-        if (!rc && (box.dirfd < 0 || !box.has_record))
-            return NULL; /* removed meanwhile */
+        if (!rc && (box.dirfd < 0 || !box.has_record)) {
+            if (box.dirfd < 0) /* removed meanwhile: nor does its lock stay */
+                sbx_lock_drop(g->e, g->name);
+            return NULL;
+        }
         if (!rc)
             rc = sbx_net_ensure(&box, &err);
         if (rc == SBX_UNAVAILABLE)

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RECORDS_MAX 16777216 /* bytes; a record is about 300 bytes and made by a command of a user */
+#define RECORDS_MAX 268435456 /* bytes that are verified; a record has about 350 and is a user's command */
+#define TAIL 65536            /* bytes from the end that hold the last record whole */
 
 static const char first[] = "sha256:"
                             "0000000000000000000000000000000000000000000000000000000000000000";
@@ -22,52 +23,55 @@ static enum sbx_code digest_of(const json_t *o, char out[SBX_DIGEST_TEXT_SIZE])
     return rc ? rc : sbx_digest(text.ptr, text.len, out);
 }
 
-/* Digest of the last whole line; a line cut off by a crash is dropped by the next write. */
-static void last_digest(struct sbx_buf *all, char out[SBX_DIGEST_TEXT_SIZE])
+/* Digest of the last whole line, and where that line ends: one cut off by a crash is written over. */
+static enum sbx_code last_digest(int fd, off_t *ret_end, char out[SBX_DIGEST_TEXT_SIZE])
 {
+    char tail[TAIL + 1];
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t from = size > TAIL ? size - TAIL : 0;
+    ssize_t n = size < 0 ? -1 : pread(fd, tail, TAIL, from);
     char *line;
 
+    if (n < 0)
+        return SBX_IO;
+    while (n && tail[n - 1] != '\n')
+        n--;
+    *ret_end = from + n;
     snprintf(out, SBX_DIGEST_TEXT_SIZE, "%s", first);
-    while (all->len && all->ptr[all->len - 1] != '\n')
-        all->ptr[--all->len] = '\0';
-    if (!all->len)
-        return;
-    all->ptr[all->len - 1] = '\0';
-    line = strrchr(all->ptr, '\n');
-    line = line ? line + 1 : all->ptr;
-    SBX_AUTO_JSON json_t *o = json_loads(line, 0, NULL);
+    if (!n)
+        return SBX_OK;
+    tail[n - 1] = '\0';
+    line = memrchr(tail, '\n', (size_t)n - 1);
+    SBX_AUTO_JSON json_t *o = json_loads(line ? line + 1 : tail, 0, NULL);
     const char *digest = json_string_value(json_object_get(o, "digest"));
 
     if (digest && sbx_digest_valid(digest))
         snprintf(out, SBX_DIGEST_TEXT_SIZE, "%s", digest);
-    all->ptr[all->len - 1] = '\n';
-}
-
-static enum sbx_code append(struct sbx_box *box, const char *line, size_t len, size_t whole,
-                            struct sbx_err *err)
-{
-    SBX_AUTO_FD int fd = openat(box->dirfd, "records.jsonl",
-                                O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-    if (fd < 0 || ftruncate(fd, (off_t)whole) || lseek(fd, 0, SEEK_END) < 0 ||
-        sbx_write_all(fd, line, len) || fsync(fd))
-        return sbx_err_errno(err, "%s/records.jsonl", box->dir);
     return SBX_OK;
 }
 
+static enum sbx_code append(int fd, const char *line, size_t len, off_t end)
+{
+    return ftruncate(fd, end) || lseek(fd, 0, SEEK_END) < 0 || sbx_write_all(fd, line, len) ||
+                   fsync(fd)
+               ? SBX_IO
+               : SBX_OK;
+}
+
 enum sbx_code sbx_history_add(struct sbx_box *box, const char *event, json_t *fields,
-                             struct sbx_err *err)
+                              struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = fields ? fields : json_object();
-    SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(RECORDS_MAX);
-    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_STATE_MAX);
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(TAIL - 1);
+    SBX_AUTO_FD int fd = openat(box->dirfd, "records.jsonl",
+                                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     char prev[SBX_DIGEST_TEXT_SIZE], digest[SBX_DIGEST_TEXT_SIZE];
     const char *now = sbx_now(box->arena);
-    enum sbx_code rc = sbx_file_read(box->dirfd, "records.jsonl", &all, err);
+    off_t end = 0;
+    enum sbx_code rc;
 
-    if (rc && rc != SBX_NOT_FOUND)
-        return sbx_err_wrap(err, rc, "records of sandbox %s", box->name);
-    last_digest(&all, prev);
+    if (fd < 0 || last_digest(fd, &end, prev))
+        return sbx_err_errno(err, "%s/records.jsonl", box->dir);
     if (!now || json_object_set_new(o, "time", json_string(now)) ||
         json_object_set_new(o, "event", json_string(event)) ||
         json_object_set_new(o, "sandbox", json_string(box->name)) ||
@@ -77,8 +81,10 @@ enum sbx_code sbx_history_add(struct sbx_box *box, const char *event, json_t *fi
     rc = sbx_json_canonical(o, &line);
     if (!rc)
         rc = sbx_buf_adds(&line, "\n");
-    return rc ? sbx_err_set(err, rc, "record %s: too large", event)
-              : append(box, line.ptr, line.len, all.len, err);
+    if (rc)
+        return sbx_err_set(err, rc, "record %s: too large", event);
+    return append(fd, line.ptr, line.len, end) ? sbx_err_errno(err, "%s/records.jsonl", box->dir)
+                                               : SBX_OK;
 }
 
 static enum sbx_code check(const char *line, char prev[SBX_DIGEST_TEXT_SIZE], size_t number,

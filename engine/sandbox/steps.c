@@ -4,6 +4,9 @@
  */
 #include "box.h"
 
+#include "sbx/file.h"
+
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -66,13 +69,22 @@ static enum sbx_code queue_files(struct sbx_batch *b, const struct sbx_plan_step
     return rc;
 }
 
+static bool same_content(const struct sbx_plan_file *f)
+{
+    SBX_AUTO(sbx_buf) there = SBX_BUF_INIT(SBX_KIT_FILE_MAX);
+    char digest[SBX_DIGEST_TEXT_SIZE];
+
+    return !sbx_file_read(AT_FDCWD, f->path, &there, NULL) && there.len == f->size &&
+           !sbx_digest(there.ptr ? there.ptr : "", there.len, digest) && !strcmp(digest, f->digest);
+}
+
 /* The kit's file hides one of the user's, at every start (seed pitfalls 17). */
 static void banner(struct sbx_box *box, const struct sbx_plan_step *s)
 {
     for (size_t i = 0; i < s->n_files; i++) {
         struct stat st;
 
-        if (!lstat(s->files[i].path, &st) && (size_t)st.st_size != s->files[i].size)
+        if (!lstat(s->files[i].path, &st) && !same_content(&s->files[i]))
             sbx_event_send(box->e, SBX_EVENT_WARNING, s->id,
                            "*** kit %s overwrites %s in your working copy, now and at every start",
                            s->files[i].kit, s->files[i].path);
