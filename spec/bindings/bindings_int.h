@@ -18,6 +18,28 @@ enum sbx_code sbx_bindings_read(const char *path, const struct sbx_block *block,
                                 void (*check)(struct sbx_decoder *d, void *base),
                                 struct sbx_arena *arena, const char **head, struct sbx_diags *diags,
                                 struct sbx_err *err);
+/** sbx_bindings_read() of a text that was read before; `path` names it. */
+enum sbx_code sbx_bindings_decode(const char *path, const struct sbx_buf *text,
+                                  const struct sbx_block *block, void *base,
+                                  void (*check)(struct sbx_decoder *d, void *base),
+                                  struct sbx_arena *arena, struct sbx_diags *diags,
+                                  struct sbx_err *err);
+/** credentials.yaml from its text. */
+enum sbx_code sbx_credentials_decode(const char *path, const struct sbx_buf *text,
+                                     struct sbx_arena *arena, struct sbx_diags *diags,
+                                     struct sbx_credentials *ret, struct sbx_err *err);
+/** The whole file anew, behind `head`. */
+enum sbx_code sbx_credentials_write(const struct sbx_credentials *c, const char *head,
+                                    struct sbx_buf *out);
+/** One binding or remembered choice as lines with this indentation. */
+enum sbx_code sbx_credentials_write_one(const struct sbx_binding *b, unsigned indent,
+                                        struct sbx_buf *out);
+/** The lock of a file that is about to change; the directory is made. */
+enum sbx_code sbx_bindings_lock(const char *path, int *ret, struct sbx_err *err);
+/** Replace the file, through a link to it. */
+enum sbx_code sbx_bindings_replace(const char *path, const struct sbx_buf *text,
+                                   struct sbx_err *err);
+const char *sbx_bindings_head(struct sbx_arena *arena, const char *text); /* comment lines at the top */
 /** Report at the place where the value of a field was written; `key` as in the file. */
 void sbx_bindings_report(struct sbx_decoder *d, enum sbx_severity severity, const void *field,
                          struct sbx_pos fallback, const char *key, const char *hint,

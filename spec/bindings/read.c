@@ -44,11 +44,12 @@ bool sbx_bindings_word(struct sbx_decoder *d, const char *const *field, const ch
 }
 
 /* Lines at the top that are blank or comments. */
-static const char *take_head(struct sbx_arena *arena, const char *text)
+const char *sbx_bindings_head(struct sbx_arena *arena, const char *text)
 {
     size_t len = 0;
 
-    while (text[len] == '#' || text[len] == '\n' || text[len] == '\r') {
+    while (text && text[len] &&
+           (text[len] == '#' || text[len] == '\n' || text[len] == '\r')) {
         len += strcspn(text + len, "\n");
         len += text[len] == '\n';
     }
@@ -78,7 +79,7 @@ static enum sbx_code decode(const char *path, const struct sbx_block *block, voi
     struct sbx_places places = { .v = NULL };
     struct sbx_decoder d = { .arena = arena, .diags = diags, .kit = "", .places = &places };
     size_t before = diags->errors;
-    enum sbx_code rc = sbx_yaml_parse(arena, path, text->ptr, text->len, diags, &root);
+    enum sbx_code rc = sbx_yaml_parse(arena, path, text->ptr ? text->ptr : "", text->len, diags, &root);
 
     if (rc || !root || (root->kind == SBX_YAML_SCALAR && sbx_yaml_is_null(root)))
         return rc;
@@ -94,19 +95,30 @@ enum sbx_code sbx_bindings_read(const char *path, const struct sbx_block *block,
                                 struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_BINDINGS_MAX);
-    size_t before = diags->errors;
     enum sbx_code rc = sbx_file_read(AT_FDCWD, path, &text, err);
-    const char *file = sbx_arena_strdup(arena, path);
 
     if (rc == SBX_NOT_FOUND)
         return SBX_OK;
     if (rc)
         return rc;
+    if (head)
+        *head = sbx_bindings_head(arena, text.ptr);
+    return sbx_bindings_decode(path, &text, block, base, check, arena, diags, err);
+}
+
+enum sbx_code sbx_bindings_decode(const char *path, const struct sbx_buf *text,
+                                  const struct sbx_block *block, void *base,
+                                  void (*check)(struct sbx_decoder *d, void *base),
+                                  struct sbx_arena *arena, struct sbx_diags *diags,
+                                  struct sbx_err *err)
+{
+    size_t before = diags->errors;
+    const char *file = sbx_arena_strdup(arena, path);
+    enum sbx_code rc;
+
     if (!file)
         return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
-    if (head)
-        *head = take_head(arena, text.ptr);
-    rc = decode(file, block, base, check, arena, &text, diags);
+    rc = decode(file, block, base, check, arena, text, diags);
     if (rc == SBX_NO_MEMORY)
         return sbx_err_set(err, rc, "%s: no memory", path);
     if (!rc && diags->errors > before)

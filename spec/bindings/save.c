@@ -1,4 +1,4 @@
-/* policy.yaml: writing it. */
+/* policy.yaml: writing it; and the lock and the replacement of any of these files. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "sbx/bindings.h"
+#include "bindings_int.h"
 #include "sbx/file.h"
 #include "sbx/yaml.h"
 
@@ -92,7 +92,6 @@ enum sbx_code sbx_policy_file_save(const char *path, const struct sbx_policy_fil
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_BINDINGS_MAX);
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    SBX_AUTO_FREE char *real = realpath(path, NULL); /* NULL: not there yet */
     enum sbx_code rc = check_file(f, err);
 
     if (rc)
@@ -100,12 +99,20 @@ enum sbx_code sbx_policy_file_save(const char *path, const struct sbx_policy_fil
     rc = arena ? write_text(f, arena, &text) : SBX_NO_MEMORY;
     if (rc)
         return sbx_err_set(err, rc, "write %s: %s", path, sbx_code_name(rc));
-    rc = make_directory(path, err);
-    return rc ? rc : sbx_file_write(AT_FDCWD, real ? real : path, text.ptr, text.len, 0600, err);
+    return sbx_bindings_replace(path, &text, err);
+}
+
+enum sbx_code sbx_bindings_replace(const char *path, const struct sbx_buf *text,
+                                   struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *real = realpath(path, NULL); /* NULL: not there yet */
+    enum sbx_code rc = make_directory(path, err);
+
+    return rc ? rc : sbx_file_write(AT_FDCWD, real ? real : path, text->ptr, text->len, 0600, err);
 }
 
 /* Held while a command reads, changes and writes; the lock file stays, since removing it would race. */
-static enum sbx_code lock(const char *path, int *ret, struct sbx_err *err)
+enum sbx_code sbx_bindings_lock(const char *path, int *ret, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *name = NULL;
     SBX_AUTO_FD int fd = -1;
@@ -135,7 +142,7 @@ enum sbx_code sbx_policy_file_edit(const char *path, sbx_policy_edit_fn *edit, v
 
     if (!arena)
         return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
-    rc = lock(path, &held, err);
+    rc = sbx_bindings_lock(path, &held, err);
     if (!rc)
         rc = sbx_policy_file_load(path, arena, diags, &f, err);
     if (!rc)

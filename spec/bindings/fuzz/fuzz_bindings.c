@@ -1,4 +1,4 @@
-/* A file as settings.yaml and as policy.yaml. */
+/* A file as settings.yaml, policy.yaml and credentials.yaml. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,14 @@ static void load(const char *path, struct sbx_arena *arena, struct sbx_diags *di
 {
     struct sbx_settings settings;
     struct sbx_policy_file policy;
+    struct sbx_credentials credentials;
     struct sbx_err err;
     size_t errors;
 
     if (!sbx_settings_load(path, arena, diags, &settings, &err) && !settings.runtime)
         abort();
+    if (!sbx_credentials_load(path, arena, diags, &credentials, &err))
+        sbx_credentials_find(&credentials, "a");
     errors = diags->errors;
     if (sbx_policy_file_load(path, arena, diags, &policy, &err)) {
         if (!err.text[0])

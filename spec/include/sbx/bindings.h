@@ -1,8 +1,8 @@
 /**
  * @file
- * The user's own files beside credentials.yaml (decision C10): settings.yaml and policy.yaml. Read
- * strictly, by tables, with positions; written so that a crash leaves the old file or the new one.
- * Both are optional: an absent file is one without keys.
+ * The user's own files (decision C10): settings.yaml, policy.yaml and credentials.yaml. Read strictly,
+ * by tables, with positions; written so that a crash leaves the old file or the new one. All are
+ * optional: an absent file is one without keys.
  */
 #ifndef SBX_BINDINGS_H
 #define SBX_BINDINGS_H
@@ -11,6 +11,7 @@
 
 #include "sbx/arena.h"
 #include "sbx/diag.h"
+#include "sbx/kit.h"
 #include "sbx/policy.h"
 
 #define SBX_BINDINGS_MAX 4194304 /* bytes of one file: SBX_RULES_MAX rules of 200 bytes */
@@ -92,5 +93,73 @@ SBX_MUST_USE enum sbx_code sbx_policy_file_edit(const char *path, sbx_policy_edi
 const char *sbx_policy_rule_id(const struct sbx_policy_entry *e, struct sbx_arena *arena);
 /** Is this a preset's name? */
 bool sbx_policy_is_preset(const char *name);
+
+/* ---- credentials.yaml: where the user's credentials are, and where they may go ---- */
+
+/** One place to look for a credential: variables, or a file. */
+struct sbx_discovery {
+    struct sbx_origin at;
+    struct sbx_strs env;     /**< in this order; empty: `path` */
+    bool file_set;
+    const char *path;        /**< as written; "~" is the user's home */
+    const char *parser;      /**< "raw", or "json:<dotted.path>"; NULL: raw */
+};
+
+/** Who sees the credential (N16). */
+enum sbx_delivery { SBX_DELIVERY_GATE, SBX_DELIVERY_CONTAINER };
+
+struct sbx_binding {
+    struct sbx_origin at;
+    const char *id;      /**< as written: "github", "github@work" */
+    const char *service; /**< "github" */
+    const char *variant; /**< "work"; NULL: the default */
+    SBX_LIST(sbx_discovery) discovery;
+    struct sbx_strs api_key_domains; /**< where a key may be sent: hosts and wildcards of sbx/policy.h */
+    struct sbx_strs oauth_domains;   /**< where tokens may be sent; the same list unless the file differs */
+    enum sbx_delivery delivery;
+};
+
+/** A workspace's choice among variants. */
+struct sbx_remembered {
+    struct sbx_pos at;
+    const char *workspace; /**< absolute path */
+    const char *service, *binding; /**< "github", "github@work" */
+};
+
+struct sbx_credentials {
+    SBX_LIST(sbx_binding) bindings;
+    struct sbx_remembered *remembered;
+    size_t n_remembered;
+};
+
+/**
+ * As sbx_settings_load(). Two forms are read: `discovery` and `allowedDomains`, and, as other programs
+ * write it, `apiKey.domains` and `oauth.domains`.
+ */
+SBX_MUST_USE enum sbx_code sbx_credentials_load(const char *path, struct sbx_arena *arena,
+                                                struct sbx_diags *diags,
+                                                struct sbx_credentials *ret, struct sbx_err *err);
+/** The binding of this id; NULL: none. */
+const struct sbx_binding *sbx_credentials_find(const struct sbx_credentials *c, const char *id);
+/** What the workspace remembers for the service; NULL: nothing. */
+const char *sbx_credentials_remembered(const struct sbx_credentials *c, const char *workspace,
+                                       const char *service);
+
+/** A change of credentials.yaml; all that is NULL is left alone. */
+struct sbx_credentials_change {
+    const struct sbx_binding *set; /**< put in place of the one with its id, or added */
+    const char *remove;            /**< id of a binding; SBX_NOT_FOUND if there is none */
+    const char *workspace, *service, *binding; /**< remember this choice; binding NULL: forget it */
+};
+/**
+ * Load, change and save under a lock, mode 0600. Only the lines of what changes are written anew, in
+ * the form with `discovery`; comments and order of all others stay. In a file of one line (flow style)
+ * only the comments at its top do.
+ *
+ * @return as loading and saving; SBX_SCHEMA too for a change that would not load
+ */
+SBX_MUST_USE enum sbx_code sbx_credentials_edit(const char *path,
+                                                const struct sbx_credentials_change *change,
+                                                struct sbx_diags *diags, struct sbx_err *err);
 
 #endif

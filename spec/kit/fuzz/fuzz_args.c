@@ -11,6 +11,7 @@ static const char *find_value(void *data, const char *name, size_t len)
     return len == 1 && *name == 'v' ? "${{ kit.args.v }}$" : NULL;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(1 << 20);

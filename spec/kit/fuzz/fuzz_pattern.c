@@ -5,6 +5,7 @@
 
 #include "../pattern_re.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sbx_err err = SBX_ERR_INIT;
