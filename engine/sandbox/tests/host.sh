@@ -49,7 +49,7 @@ has "and the history says so" "$(cat "$state/records.jsonl")" gate-restarted
 # The container is killed by other means, its mounts are gone: as after a power failure.
 if [ "$runtime" = docker ]; then
     docker kill "$(docker ps -q --filter "label=sbx.sandbox=$id" --filter label=sbx.role=sandbox)" >/dev/null
-    for _ in $(seq 50); do [ -d "/proc/$(gate)/fd" ] && ls "/proc/$(gate)/fd" 2>/dev/null | grep -q . || break; sleep 0.1; done
+    for _ in $(seq 50); do readlink "/proc/$(gate)/exe" >/dev/null || break; sleep 0.1; done
     umount -l "$state"/mnt/*
     is "it is brought up again by an exec" "$(sbx exec "$id" -- ls again)" again
 fi
