@@ -43,7 +43,7 @@ SPEC_HEADERS = {
     "spec/policy": {"policy.h", "policy_json.h"},
     "spec/ref": {"ref.h"},
     "spec/yaml": {"yaml.h"},
-    "spec/kit": {"kit.h", "embedded.h"},
+    "spec/kit": {"kit.h", "migrate.h", "embedded.h"},
     "spec/bindings": {"settings.h", "bindings.h", "user.h"},
 }
 MACHINE = re.compile(r"/work/(main|shared|brief|wt|\.library)\b")

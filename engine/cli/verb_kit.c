@@ -15,6 +15,8 @@ static const struct sbx_verb
 static const struct sbx_verb *const subs[] = {
     &sbx_verb_kit_validate,
     &sbx_verb_kit_inspect,
+    &sbx_verb_kit_migrate,
+    &sbx_verb_kit_schema,
     &n_add,
     &n_builder,
     &n_delete,

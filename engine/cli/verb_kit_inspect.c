@@ -283,11 +283,13 @@ const struct sbx_verb sbx_verb_kit_inspect = {
              "standard\n"
              "input. With --output json the whole artifact is printed, with the field names that "
              "other tools\n"
-             "for kits know; a kit that does not load prints {\"diagnostics\": [...]} and fails. "
-             "\"extends\",\n"
-             "\"mixins\" and references to arguments are shown as written; with --resolved they are "
-             "followed and\n"
-             "filled in, and with a value for an argument all arguments are.",
+             "for kits know, with --output yaml as a spec of version 2; a kit that does not load "
+             "prints\n"
+             "{\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to arguments "
+             "are shown as\n"
+             "written; with --resolved they are followed and filled in, and with a value for an argument "
+             "all\n"
+             "arguments are.",
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network\n"
                "sbx kit inspect ./my-agent --resolved --provenance",

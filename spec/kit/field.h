@@ -46,6 +46,7 @@ struct sbx_field {
     /* For writing (yaml.c) and the JSON Schema (schema.c). */
     enum sbx_field_type as; /* CUSTOM: the shape it is written in */
     enum sbx_field_type other; /* CUSTOM: a second shape that is read; the same as `as`: none */
+    const struct sbx_block *other_block; /* of `other` */
     bool always;            /* written even if empty */
     bool keep;              /* an empty value that was given is written */
     bool sugar;             /* never written: other fields say the same */

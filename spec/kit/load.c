@@ -267,29 +267,29 @@ static enum sbx_code load_stdin(const struct request *q, struct sbx_artifact **r
 }
 
 /* spec.yaml, else spec.yml; only if the first does not exist is the second looked at. */
-static enum sbx_code read_spec(int dir, const struct request *q, struct sbx_buf *text,
-                               char **ret_name)
+enum sbx_code sbx_kit_read_spec(int dir, const char *path, struct sbx_buf *text, char **ret_name,
+                                struct sbx_err *err)
 {
     static const char *const names[] = { "spec.yaml", "spec.yml" };
-    const char *slash = q->path[strlen(q->path) - 1] == '/' ? "" : "/";
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
         SBX_AUTO_FD int fd = sbx_kit_open_below(dir, names[i]);
         enum sbx_code rc;
 
         if (fd < 0 && errno == EXDEV)
-            return sbx_err_set(q->err, SBX_IO, "kit %s: %s is a link that leads out of the kit",
-                               q->path, names[i]);
-        rc = sbx_file_read(dir, names[i], text, q->err);
+            return sbx_err_set(err, SBX_IO, "kit %s: %s is a link that leads out of the kit",
+                               path, names[i]);
+        rc = sbx_file_read(dir, names[i], text, err);
         if (rc == SBX_NOT_FOUND)
             continue;
         if (rc)
-            return sbx_err_wrap(q->err, rc, "kit %s", q->path);
-        return asprintf(ret_name, "%s%s%s", q->path, slash, names[i]) < 0 ? no_memory(q->err)
+            return sbx_err_wrap(err, rc, "kit %s", path);
+        return asprintf(ret_name, "%s%s%s", path, slash, names[i]) < 0 ? no_memory(err)
                                                                           : SBX_OK;
     }
-    return sbx_err_set(q->err, SBX_NOT_FOUND,
-                       "kit %s: no spec.yaml or spec.yml in this directory", q->path);
+    return sbx_err_set(err, SBX_NOT_FOUND,
+                       "kit %s: no spec.yaml or spec.yml in this directory", path);
 }
 
 static enum sbx_code load_directory(int dir, const struct request *q, struct sbx_artifact **ret)
@@ -300,7 +300,7 @@ static enum sbx_code load_directory(int dir, const struct request *q, struct sbx
     size_t before = q->diags->errors;
     enum sbx_code rc;
 
-    rc = read_spec(dir, q, &text, &name);
+    rc = sbx_kit_read_spec(dir, q->path, &text, &name, q->err);
     if (!rc)
         rc = sbx_kit_decode(name, text.ptr, text.len, &q->options, q->diags, &a, q->err);
     if (rc)

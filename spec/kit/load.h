@@ -11,6 +11,9 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
 /* err for a kit whose errors are in diags, `before` of them from elsewhere; returns rc. */
 enum sbx_code sbx_kit_sum_up(const char *file, const struct sbx_diags *diags, size_t before,
                              enum sbx_code rc, struct sbx_err *err);
+/* Read spec.yaml (or spec.yml) of an open kit directory; `path` names that. ret_name is malloc'd. */
+enum sbx_code sbx_kit_read_spec(int dir, const char *path, struct sbx_buf *text, char **ret_name,
+                                struct sbx_err *err);
 /* Open a path below a directory by O_PATH; -1 with errno, EXDEV if it leads out of it. */
 int sbx_kit_open_below(int kit_fd, const char *path);
 /*

@@ -38,7 +38,7 @@
 #define SET(s, m) .set = AT(s, m, bool) + 1
 
 /* The only values of some fields (words.c). */
-extern const char *const sbx_words_kind[], *const sbx_words_scheme[], *const sbx_words_protocol[],
-    *const sbx_words_volume[];
+extern const char *const sbx_words_kind[], *const sbx_words_old_kind[], *const sbx_words_scheme[],
+    *const sbx_words_protocol[], *const sbx_words_volume[];
 
 #endif

@@ -59,6 +59,7 @@ struct sbx_v1 {
     const char *memory, *persistence, *kit_dir;
     struct sbx_pairs tmpfs, volumes; /* path to size */
     struct { bool sources, auth, domains; } used; /* by the fold of the credentials */
+    struct { bool resources, build, memory; } lost; /* given, but another place counts */
 };
 
 /* Fields of more than one shape (v1_custom.c). */

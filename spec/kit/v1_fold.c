@@ -42,7 +42,8 @@ static const struct { const char *path, *other, *what, *text, *hint; } surfaces[
     [PERSISTENCE] = { "persistence", NULL, VOID, "persistence " VOID, "declare volumes" },
     [KIT_DIR] = { "kitDir", NULL, VOID, "kitDir " VOID, "delete it" },
     [TMPFS] = { "tmpfs", NULL, OLD, "tmpfs " OLD, "write volumes with type: tmpfs" },
-    [SETTINGS] = { "settings", NULL, VOID, "settings " VOID, "write the file with setup.files" },
+    [SETTINGS] = { "settings", NULL, VOID, "settings " VOID,
+        "write the agent's settings file with setup.files (path, content, onlyIfMissing)" },
     [VOLUMES] = { "volumes", NULL, "as a mapping is deprecated", "volumes (mapping form) " OLD,
         "write a list of {path, size}" },
 };
@@ -128,7 +129,9 @@ static void fold_sandbox(struct sbx_v1 *v)
     a->sandbox_set = true;
     a->image = s->image;
     a->ai_filename = s->ai_filename;
+    v->lost.resources = a->resources.set;
     a->resources = s->resources;
+    v->lost.build = a->build.set;
     if (s->build.set)
         a->build = s->build;
     a->launch.entrypoint = e->run;
@@ -190,7 +193,8 @@ static void fold_volumes(struct sbx_decoder *d, struct sbx_v1 *v)
 
 static void fold_context(struct sbx_decoder *d, const struct sbx_yaml_node *root, struct sbx_v1 *v)
 {
-    if (!given(v->memory) || given(v->a.agent_context))
+    v->lost.memory = given(v->a.agent_context);
+    if (!given(v->memory) || v->lost.memory)
         return;
     v->a.agent_context = v->memory;
     v->a.agent_context_at = (struct sbx_origin){ d->kit, sbx_decode_pos(root, "memory") };
@@ -234,6 +238,8 @@ void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root, stru
         v->a.interactive_options = interactive; /* ttyArgs is not in the flat list (S12) */
         sbx_decode_not_applied(d, root, &v->a);
     }
+    if (!strcmp(v->a.schema_version ? v->a.schema_version : "", "1"))
+        v->a.v1 = v;
     *a = v->a;
     move_places(d, v, a);
 }

@@ -21,7 +21,8 @@ static const struct sbx_block build_block = {
 static const struct sbx_field resources_fields[] = {
     { .key = "cpu", .type = SBX_FIELD_FLOAT, .offset = AT(sbx_resources, cpu, double),
       SET(sbx_resources, cpu_set), .doc = "CPU cores; not negative." },
-    CUSTOM(sbx_resources, memory, "memoryMB", sbx_v1_custom_memory, .want = "a whole number",
+    CUSTOM(sbx_resources, memory, "memoryMB", sbx_v1_custom_memory, .as = SBX_FIELD_INT, .other = SBX_FIELD_INT,
+           .want = "a whole number",
            .doc = "Memory in MiB."),
     STRING(sbx_resources, gpu, "gpu", .doc = "GPU selector."),
 };
@@ -119,6 +120,7 @@ static const struct sbx_field token_file_fields[] = {
     STRING(sbx_oauth, file_path, "path", .doc = "File that the agent reads its tokens from."),
     STRING(sbx_oauth, file_template, "template", .doc = "Its text."),
     CUSTOM(sbx_oauth, file_structure, "structure", sbx_custom_structure, .want = "a mapping",
+           .as = SBX_FIELD_JSON, .other = SBX_FIELD_JSON,
            .doc = "Its JSON."),
 };
 static const struct sbx_block token_file_block = {
@@ -239,6 +241,7 @@ static const struct sbx_block environment_block = {
 
 static const struct sbx_field settings_fields[] = {
     CUSTOM(sbx_v1, settings_given, "containerSettings", sbx_v1_custom_anything, .want = "a mapping",
+           .as = SBX_FIELD_JSON, .other = SBX_FIELD_JSON,
            .doc = "Has no effect."),
 };
 static const struct sbx_block settings_block = { "settings", 0, -1, -1, FIELDS(settings_fields), NULL };
@@ -294,11 +297,11 @@ static const struct sbx_field commands_fields[] = {
 static const struct sbx_block commands_block = { "commands", 0, -1, -1, FIELDS(commands_fields), NULL };
 
 /* Once at the top level; every version of the reference since then refuses them. */
-#define FLAT(k, instead) CUSTOM(sbx_v1, a, k, sbx_v1_custom_flat, .doc = instead)
+#define FLAT(k, instead) CUSTOM(sbx_v1, a, k, sbx_v1_custom_flat, .as = SBX_FIELD_IGNORED, .doc = instead)
 
 static const struct sbx_field root_fields[] = {
     CUSTOM(sbx_v1, a.schema_version, "schemaVersion", sbx_custom_version, .doc = "Always \"1\"."),
-    STRING(sbx_v1, a.kind, "kind", .doc = "sandbox (once agent) or mixin."),
+    STRING(sbx_v1, a.kind, "kind", .words = sbx_words_old_kind, .doc = "sandbox (once agent) or mixin."),
     STRING(sbx_v1, a.name, "name", .doc = "Name of the kit: a-z, 0-9, \"-\"; 1 to 64."),
     STRING(sbx_v1, a.version, "version", .doc = "Version of the kit."),
     STRING(sbx_v1, a.display_name, "displayName", .doc = "Name for people."),
@@ -314,6 +317,7 @@ static const struct sbx_field root_fields[] = {
           .doc = "Limits of the container."),
     INNER("security", security_block, SET(sbx_v1, a.security_set), .doc = "Container privileges."),
     CUSTOM(sbx_v1, volumes, "volumes", sbx_v1_custom_volumes, .block = &sbx_v1_volume_block,
+           .as = SBX_FIELD_LIST, .other = SBX_FIELD_PAIRS,
            .want = "a list of {path, type, size, mode}", .doc = "Volumes and tmpfs mounts."),
     PAIRS(sbx_v1, tmpfs, "tmpfs", .doc = "Path to size of tmpfs mounts."),
     CUSTOM(sbx_v1, a.extends, "extends", sbx_custom_extends, .want = "a string",
@@ -329,6 +333,7 @@ static const struct sbx_field root_fields[] = {
     STRINGS(sbx_v1, secrets, "secrets", .doc = "Variables of required credentials."),
     PAIRS(sbx_v1, egress, "egress", .doc = "Host to service."),
     CUSTOM(sbx_v1, sources, "credentials", sbx_v1_custom_credentials, .block = &sbx_v1_sources_block,
+           .as = SBX_FIELD_BLOCK, .other = SBX_FIELD_LIST, .other_block = &sbx_v1_credential_block,
            .want = "a mapping with sources, or a list of {service, apiKey, oauth}",
            .doc = "Credentials that the kit uses."),
     LIST(sbx_v1, a.ports, "publishedPorts", port_block, .want = "a list of {container, protocol, name}",

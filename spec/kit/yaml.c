@@ -261,9 +261,9 @@ enum sbx_code sbx_artifact_yaml(const struct sbx_artifact *a, struct sbx_buf *ou
     struct sbx_artifact copy = *a;
 
     copy.schema_version = "2";
-    if (sbx_artifact_agent(a) && !a->requires_set) { /* version 1 said it with extends */
+    if (a->kind && !strcmp(a->kind, "mixin")) { /* version 1 could say it with extends */
         copy.requires_agent = sbx_artifact_agent(a);
-        copy.requires_set = true;
+        copy.requires_set = a->requires_set || copy.requires_agent;
         copy.extends = NULL;
     }
     put_block(&o, &sbx_kit_v2, &copy, 0, true);

@@ -158,6 +158,7 @@ struct sbx_launch {
 
 /** Where single fields were written, for diagnostics; private to spec/kit. */
 struct sbx_places;
+struct sbx_v1;
 /** Which values took the place of references to arguments; private to spec/kit. */
 struct sbx_substitution;
 
@@ -204,6 +205,7 @@ struct sbx_artifact {
     const char *agent_context;
     struct sbx_origin agent_context_at;
     struct sbx_strs warnings; /**< deprecations, in the reference's number and order (S12) */
+    const struct sbx_v1 *v1; /**< what version 1 said, private to spec/kit; NULL: not of version 1 */
     const struct sbx_places *places; /**< NULL: only the elements' own origins are known */
     struct sbx_substitution *substitution; /**< NULL: loaded as written */
     bool embedded;
@@ -290,6 +292,12 @@ json_t *sbx_artifact_json(const struct sbx_artifact *a);
  */
 SBX_MUST_USE enum sbx_code sbx_artifact_yaml(const struct sbx_artifact *a, struct sbx_buf *out,
                                              struct sbx_err *err);
+
+/**
+ * The grammar of schemaVersion "1" or "2" as JSON Schema (draft 2020-12). NULL: no memory, or no such
+ * version.
+ */
+json_t *sbx_kit_schema(unsigned version);
 
 /** Names that no user kit may take in a composition (S30). */
 bool sbx_kit_name_reserved(const char *name);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write each real kit of the corpus as YAML, load that, and compare the artifacts.
+"""Write each real kit of the corpus as YAML, and migrate those of version 1; compare the artifacts.
 
 usage: rewrite.py PROGRAM KITS_DIR    exit 0: all the same; 1: each difference on a line of its own
-PROGRAM answers `kit inspect --output json|yaml FILE`.
+PROGRAM answers `kit inspect --output json|yaml FILE` and `kit migrate DIR`.
 """
 import concurrent.futures
 import json
@@ -30,16 +30,32 @@ def clean(artifact):
     return False
 
 
-def check(path):
+def by_yaml(path, directory):
+    (directory / "spec.yaml").write_bytes(inspect("yaml", path)[1])
+
+
+def by_migration(path, directory):
+    (directory / "spec.yaml").write_bytes(path.read_bytes())
+    done = subprocess.run([program, "kit", "migrate", str(directory)], capture_output=True, timeout=60)
+    refused = done.returncode != 0
+    backup = directory / "spec.yaml.bak"
+    if refused and (backup.exists() or (directory / "spec.yaml").read_bytes() != path.read_bytes()):
+        raise RuntimeError("a refused migration changed the kit")
+    if not refused and backup.exists() and backup.read_bytes() != path.read_bytes():
+        raise RuntimeError("the backup is another file")
+    if refused and b"reserved for the runtime" in done.stderr:
+        by_yaml(path, directory)
+    return done.stderr
+
+
+def check(path, rewrite):
     status, text = inspect("json", path)
     if status:
         return None
     want = json.loads(text)
-    status, text = inspect("yaml", path)
-    with tempfile.NamedTemporaryFile(suffix=".yaml") as rewritten:
-        rewritten.write(text)
-        rewritten.flush()
-        status, text = inspect("json", rewritten.name)
+    with tempfile.TemporaryDirectory() as directory:
+        rewrite(path, pathlib.Path(directory))
+        status, text = inspect("json", directory)
     if status:
         codes = {d["code"] for d in json.loads(text)["diagnostics"] if d["severity"] == "error"}
         if clean(want) and codes == {"reserved-variable"}:
@@ -51,14 +67,14 @@ def check(path):
         if want["manifest"]["kind"] == "mixin" and "extends" in want:
             want["requires"] = {"agent": want.pop("extends")}
     clean(got)
-    want.pop("files", None)
     return "" if got == want else f"{path}: another artifact"
 
 
 paths = sorted(kits.rglob("*.yaml"))
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    results = [r for r in pool.map(check, paths) if r is not None]
+    jobs = [(p, how) for p in paths for how in (by_yaml, by_migration)]
+    results = [r for r in pool.map(check, *zip(*jobs)) if r is not None]
 bad = [r for r in results if r]
 print("\n".join(bad))
-print(f"{len(paths)} specs: {len(results)} valid, {len(bad)} differ after they were rewritten")
+print(f"{len(paths)} specs: {len(results) // 2} valid, {len(bad)} differ after they were rewritten or migrated")
 sys.exit(1 if bad or not results else 0)
