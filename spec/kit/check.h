@@ -34,7 +34,6 @@ sbx_check_fn sbx_check_pattern; /* check_network.c */
 bool sbx_is_kit_name(const char *text); /* [a-z0-9]([a-z0-9-]{0,62}[a-z0-9])? */
 bool sbx_is_shell_name(const char *text); /* [A-Za-z_][A-Za-z0-9_]* */
 bool sbx_is_octal_mode(const char *text);
-bool sbx_is_spdx(const char *text); /* spdx.c */
 
 /* Rules over several fields. */
 void sbx_check_manifest(struct sbx_checker *c);    /* check_manifest.c */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "spdx.h"
 
 static bool is_lower_alnum(char c)
 {
@@ -160,14 +161,35 @@ void sbx_check_locked(struct sbx_checker *c, const char *const *place, const cha
     check_twice(c, &c->a->locked, place);
 }
 
+#define SUGGESTIONS_MAX 20 /* each looks at all identifiers; nobody reads more */
+
+/* What to write instead of an identifier that is not on the list. */
+static void report_license(struct sbx_checker *c, const char *const *place, const char *value)
+{
+    const char *meant = c->diags->len < SUGGESTIONS_MAX ? sbx_spdx_suggest(value) : NULL;
+    char hint[300];
+
+    if (meant)
+        snprintf(hint, sizeof(hint), "did you mean \"%s\"?", meant);
+    sbx_check_report(c, SBX_WARNING, "unknown-license", place, NULL,
+                     meant ? hint : "see https://spdx.org/licenses for the identifiers",
+                     "not an SPDX identifier (%.80s)", value);
+}
+
 void sbx_check_license(struct sbx_checker *c, const char *const *place, const char *value)
 {
+    enum sbx_spdx status = sbx_spdx_status(value);
+    bool gnu = strstr(value, "GPL-") || strstr(value, "GFDL-");
+
     if (!*value)
         sbx_check_report(c, SBX_ERROR, "missing-field", place, NULL, "name a license or remove it",
                          "is empty");
-    else if (!sbx_is_spdx(value))
+    else if (status == SBX_SPDX_DEPRECATED)
         sbx_check_report(c, SBX_WARNING, "unknown-license", place, NULL,
-                         "see https://spdx.org/licenses for the identifiers",
-                         "not an SPDX identifier that sbx knows (%.80s)", value);
+                         gnu ? "add -only or -or-later to the number of the version"
+                             : "see https://spdx.org/licenses for the new one",
+                         "a deprecated SPDX identifier (%.80s)", value);
+    else if (status == SBX_SPDX_UNKNOWN)
+        report_license(c, place, value);
     check_twice(c, &c->a->licenses, place);
 }

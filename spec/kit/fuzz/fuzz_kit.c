@@ -1,9 +1,49 @@
-/* Any bytes give an artifact that can be printed, or a refusal with at least one finding. */
+/*
+ * Any bytes give an artifact that can be printed, or a refusal with at least one finding. What was taken
+ * and is written as YAML is the same kit when it is read again.
+ */
 #include <stdint.h>
+#include <string.h>
 
 #include "sbx/kit.h"
+#include "sbx/migrate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static json_t *json_of(const struct sbx_artifact *a)
+{
+    json_t *o = sbx_artifact_json(a);
+
+    if (!o)
+        __builtin_trap(); /* text that is not UTF-8 must not come this far */
+    json_object_del(o, "warnings");
+    return o;
+}
+
+static void check_rewritten(const struct sbx_artifact *a)
+{
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    SBX_AUTO_PTR(sbx_artifact) b = NULL;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_MIGRATED_MAX);
+    json_t *x, *y;
+
+    if (sbx_artifact_yaml(a, &text, NULL) || sbx_diags_init(&diags) || text.len > SBX_SPEC_MAX)
+        return;
+    if (strcmp(a->schema_version, "2")) { /* version 2 refuses some of it, but never its shape */
+        if (sbx_kit_load_bytes("again.yaml", text.ptr, text.len, &diags, &b, NULL) == SBX_SYNTAX)
+            __builtin_trap();
+        return;
+    }
+    if (sbx_kit_load_bytes("again.yaml", text.ptr, text.len, &diags, &b, NULL))
+        __builtin_trap();
+    x = json_of(a);
+    y = json_of(b);
+    if (!json_equal(x, y))
+        __builtin_trap();
+    json_decref(x);
+    json_decref(y);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     SBX_AUTO(sbx_diags) diags = { 0 };
@@ -16,10 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!diags.errors)
             __builtin_trap();
     } else {
-        json = sbx_artifact_json(a);
-        if (!json)
-            __builtin_trap(); /* text that is not UTF-8 must not come this far */
-        json_decref(json);
+        json_decref(json_of(a));
+        check_rewritten(a);
     }
     json = sbx_diags_json(&diags);
     if (!json)

@@ -12,6 +12,7 @@
 #include "pattern_re.h"
 #include "sbx/kit.h"
 #include "sbx/provider.h"
+#include "spdx.h"
 
 #define HEAD "schemaVersion: \"2\"\nkind: mixin\nname: a\n"
 #define SANDBOX "schemaVersion: \"2\"\nkind: sandbox\nname: a\nsandbox:\n  image: x\n"
@@ -296,12 +297,24 @@ static void names_and_modes_have_a_shape(void **state)
 
 static void licenses_and_providers_are_found(void **state)
 {
+    static const char *const known[] = { "0BSD", "MIT", "Apache-2.0", "zlib-acknowledgement", "Zlib",
+                                         "LicenseRef-mine", "GPL-3.0-or-later", "CC0-1.0", "FSL-1.1-MIT" };
+    static const char *const unknown[] = { "mit", "", "GPL", "MIT OR Apache-2.0", "Apache 2.0" };
+
     (void)state;
-    assert_true(sbx_is_spdx("0BSD") && sbx_is_spdx("MIT") && sbx_is_spdx("Apache-2.0"));
-    assert_true(sbx_is_spdx("zlib-acknowledgement") && sbx_is_spdx("LicenseRef-mine"));
-    assert_true(sbx_is_spdx("GPL-3.0-or-later") && sbx_is_spdx("CC0-1.0") && sbx_is_spdx("Zlib"));
-    assert_false(sbx_is_spdx("mit") || sbx_is_spdx("") || sbx_is_spdx("GPL"));
+    for (size_t i = 0; i < SBX_ARRAY_LEN(known); i++)
+        assert_int_equal(sbx_spdx_status(known[i]), SBX_SPDX_KNOWN);
+    for (size_t i = 0; i < SBX_ARRAY_LEN(unknown); i++)
+        assert_int_equal(sbx_spdx_status(unknown[i]), SBX_SPDX_UNKNOWN);
+    assert_int_equal(sbx_spdx_status("GFDL-1.1"), SBX_SPDX_DEPRECATED);
+    assert_string_equal(sbx_spdx_suggest("mit"), "MIT");
+    assert_string_equal(sbx_spdx_suggest("Apache-2"), "Apache-2.0");
+    for (size_t i = 1; i < sbx_n_spdx_ids; i++)
+        assert_true(strcmp(sbx_spdx_ids[i - 1], sbx_spdx_ids[i]) < 0);
+    assert_true(sbx_n_spdx_ids > 700);
     assert_string_equal(sbx_provider_find("anthropic")->header, "x-api-key");
+    assert_string_equal(sbx_provider_find("github")->basic_host, "github.com");
+    assert_string_equal(sbx_provider_find("droid")->variables[0], "FACTORY_API_KEY");
     assert_null(sbx_provider_find("nobody"));
     assert_null(sbx_provider_find(NULL));
     for (size_t i = 1; i < sbx_n_providers; i++)
