@@ -27,20 +27,45 @@ static void command(struct sbx_cli *cli, const char *label, const struct sbx_str
     line(cli, label, b.ptr);
 }
 
+static void show_credential(struct sbx_cli *cli, const struct sbx_credential *c, const char *label)
+{
+    const struct sbx_api_key *k = &c->api_key;
+    const char *need = c->required ? " (required)" : "";
+    size_t n = 0;
+
+    for (; n < k->inject.len; n++)
+        line(cli, n ? "" : label,
+             sbx_arena_printf(cli->arena, "%s%s for %s", c->service, need, k->inject.v[n].domain));
+    if (c->oauth.set)
+        line(cli, n++ ? "" : label,
+             sbx_arena_printf(cli->arena, "%s%s by OAuth at %s", c->service, need,
+                              c->oauth.token_host));
+    if (!n)
+        line(cli, label, sbx_arena_printf(cli->arena, "%s%s", c->service, need));
+    if (k->proxy_managed && k->name && *k->name)
+        line(cli, "", sbx_arena_printf(cli->arena, "  the agent sees a stand-in in %s", k->name));
+}
+
 static void show_credentials(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
-    for (size_t i = 0; i < a->credentials.len; i++) {
-        const struct sbx_credential *c = &a->credentials.v[i];
+    for (size_t i = 0; i < a->credentials.len; i++)
+        show_credential(cli, &a->credentials.v[i], i ? "" : "Credentials");
+}
 
-        for (size_t j = 0; j < c->api_key.inject.len; j++)
-            line(cli, i || j ? "" : "Credentials",
-                 sbx_arena_printf(cli->arena, "%s for %s", c->service,
-                                  c->api_key.inject.v[j].domain));
-        if (c->oauth.set)
-            line(
-                cli, i || c->api_key.inject.len ? "" : "Credentials",
-                sbx_arena_printf(cli->arena, "%s by OAuth at %s", c->service, c->oauth.token_host));
-    }
+static void show_container(struct sbx_cli *cli, const struct sbx_artifact *a)
+{
+    const struct sbx_resources *r = &a->resources;
+
+    if (a->build.set)
+        line(cli, "Build", sbx_arena_printf(cli->arena, "%s in %s",
+                                            a->build.dockerfile ? a->build.dockerfile : "Dockerfile",
+                                            a->build.context ? a->build.context : "."));
+    if (r->cpu > 0)
+        line(cli, "CPUs", sbx_arena_printf(cli->arena, "%g", r->cpu));
+    line(cli, "Memory", r->memory);
+    line(cli, "GPU", r->gpu);
+    if (a->privileged)
+        line(cli, "Security", "privileged");
 }
 
 static void show_setup(struct sbx_cli *cli, const struct sbx_artifact *a)
@@ -104,9 +129,10 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
     command(cli, "Entrypoint", &a->launch.entrypoint);
     command(cli, "Interactive", &a->launch.interactive);
     command(cli, "Task", &a->launch.noninteractive);
+    show_container(cli, a);
     line(cli, "Extends", a->extends);
     list(cli, "Mixins", &a->mixins);
-    line(cli, "Needs agent", a->requires_agent);
+    line(cli, "Needs agent", sbx_artifact_agent(a));
     list(cli, "Allow", &a->allow);
     list(cli, "Deny", &a->deny);
     show_credentials(cli, a);
