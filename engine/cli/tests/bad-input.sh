@@ -123,7 +123,7 @@ ln -s /etc/passwd escape/files/home/passwd
 t 1 "passwd" kit validate ./escape
 mkfifo pipe.yaml
 t 1 "" kit validate pipe.yaml
-t 1 "not built yet" kit inspect hello --output yaml
+t 0 "schemaVersion" kit inspect hello --output yaml
 t 2 "--json and --output table contradict" kit inspect hello --json --output table
 if [ "$(id -u)" != 0 ]; then
     chmod 0 mixin/spec.yaml

@@ -54,5 +54,6 @@ is "allowed after start" "$(code http://api.example.com/group)" 200
 has "the log" "$(as policy log $id)" "denied.example.com:80"
 exits "rm" 0 as rm -f $id
 is "no container is left" "$(docker ps -aq --filter label=sbx.sandbox=$id | wc -l)" 0
-for _ in $(seq 20); do pgrep -u "$user" >/dev/null || break; sleep 0.1; done # the gate has a second to end
-is "no process is left" "$(pgrep -au "$user")" ""
+running() { ps -u "$user" -o stat=,args= | grep -v '^Z'; }
+for _ in $(seq 20); do [ "$(running)" ] || break; sleep 0.1; done # the gate has a second to end
+is "no process is left" "$(running)" ""

@@ -21,7 +21,8 @@ gone() { for _ in $(seq 30); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1;
 is "a request passes" "$(code http://api.example.com/)" 200
 is "the gate is not root" "$(awk '/^Uid:/ {print ($2 != 0 && $2 != 1000)}' "/proc/$(gate_pid)/status")" 1
 is "the gate has no capability" "$(awk '/^CapEff:/ {print $2}' "/proc/$(gate_pid)/status")" 0000000000000000
-is "the gate is confined by seccomp" "$(awk '/^Seccomp:/ {print $2}' "/proc/$(gate_pid)/status")" 2
+[[ $SBX_BIN == */asan/* ]] || # sanitizers need calls that the filter refuses
+    is "the gate is confined by seccomp" "$(awk '/^Seccomp:/ {print $2}' "/proc/$(gate_pid)/status")" 2
 is "the helper gave its capabilities up" "$(awk '/^CapEff:/ {print $2}' "/proc/$(helper_pid)/status")" 0000000000000000
 
 old=$(gate_pid)
