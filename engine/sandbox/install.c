@@ -17,16 +17,17 @@ static json_int_t log_size(struct sbx_box *box)
     return fstatat(box->dirfd, "log.jsonl", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (json_int_t)st.st_size;
 }
 
-/* One entry of the gate's answer: "host:port", or an object with host and port. */
+/* One entry of the gate's answer: "host:port", or an object with host and port (none for DNS). */
 static const char *name_of(struct sbx_box *box, const json_t *entry)
 {
     const char *host = json_string_value(json_object_get(entry, "host"));
+    int port = (int)json_integer_value(json_object_get(entry, "port"));
 
     if (json_is_string(entry))
         return json_string_value(entry);
-    return host ? sbx_arena_printf(box->arena, "%s:%d", host,
-                                   (int)json_integer_value(json_object_get(entry, "port")))
-                : NULL;
+    if (!host || !port)
+        return host;
+    return sbx_arena_printf(box->arena, "%s:%d", host, port);
 }
 
 /* "; blocked during this command: cdn.example.com:443 (no allow rule)", or "". */

@@ -84,6 +84,7 @@ static const struct {
     { "bad-content-length", "Content-Length is malformed or given twice" },
     { "bad-transfer-encoding", "the only Transfer-Encoding known is \"chunked\", in HTTP/1.1" },
     { "length-and-chunked", "Content-Length and Transfer-Encoding exclude each other" },
+    { "bad-upgrade", "Upgrade may offer one protocol, and not TLS" },
     { "connect-with-body", "CONNECT has no body" },
     { "bad-chunk", "the chunked body is malformed" },
 };

@@ -182,6 +182,11 @@ enum sbx_code sbx_config_parse(const char *text, size_t len, struct sbx_config *
     c->refs = 1;
     if (len > SBX_GATE_CONFIG_MAX)
         return sbx_err_set(err, SBX_LIMIT, FILE_NAME ": over %d bytes", SBX_GATE_CONFIG_MAX);
+    c->text = malloc(len + 1);
+    if (!c->text)
+        return sbx_err_set(err, SBX_NO_MEMORY, FILE_NAME ": out of memory");
+    memcpy(c->text, text, len);
+    c->text_len = len;
     top = json_loadb(text, len, JSON_REJECT_DUPLICATES, &fault);
     if (!top)
         return sbx_err_set(err, SBX_SYNTAX, FILE_NAME ":%d:%d: %s", fault.line, fault.column,
@@ -207,6 +212,7 @@ void sbx_config_unref(struct sbx_config *c)
         free(c->hosts[i].name);
     free(c->hosts);
     free(c->sandbox);
+    free(c->text);
     sbx_policy_free(c->policy);
     free(c);
 }

@@ -25,6 +25,8 @@ struct sbx_config {
     struct sbx_config_host *hosts; /**< sorted by name */
     size_t nhosts;
     unsigned tunnels, tunnels_per_host;
+    char *text; /**< the file itself, for `GET /v0/policy` */
+    size_t text_len;
 };
 
 /**

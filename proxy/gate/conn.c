@@ -275,6 +275,7 @@ static void note_request(struct sbx_conn *c, const struct sbx_head *h, const str
     a->keep = h->minor == 1 && !h->close && !t->connect;
     a->host = t->host;
     a->port = t->port;
+    a->upgrade = t->upgrade;
 }
 
 static int read_request(struct sbx_conn *c, size_t len, struct sbx_fault *f)
@@ -299,6 +300,7 @@ static int read_request(struct sbx_conn *c, size_t len, struct sbx_fault *f)
         return 0;
     }
     c->asked.bodyless = c->up_body.done;
+    t.upgrade = c->asked.upgrade = t.upgrade && c->up_body.done;
     sbx_buf_clear(&c->out_head);
     if (sbx_rewrite_request(&h, &t, &c->up_body, &c->out_head)) {
         *f = (struct sbx_fault){ 431, "head-too-large" };

@@ -1,4 +1,5 @@
-/* The control socket: one JSON object a line in, one out (docs/gate-config.md, 4). See gate.h. */
+/* The control socket: one JSON object a line in, one out, or an HTTP GET (docs/gate-config.md, 4). See
+ * gate.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -6,13 +7,15 @@
 #include <sys/stat.h>
 
 #include "gate.h"
+#include "sbx/digest.h"
 #include "sbx/json.h"
 
 struct client {
     struct sbx_control *control;
     struct sbx_list node;
     struct sbx_source source;
-    struct sbx_buf in;
+    struct sbx_buf in, out; /* out: what the socket did not take yet */
+    bool last;              /* an HTTP answer: close behind it */
 };
 
 struct sbx_control {
@@ -65,12 +68,54 @@ static json_t *op_blocked(struct sbx_gate *g, json_t *request)
                      list);
 }
 
+static json_t *op_stats(struct sbx_gate *g, json_t *request)
+{
+    (void)request;
+    return json_pack("{s:b, s:I, s:I, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "ok", 1,
+                     "generation", (json_int_t)g->config->generation, "uptimeMs",
+                     (json_int_t)(g->loop.now - g->started_at), "connections", (int)g->nconns,
+                     "tunnels", (int)g->nactive, "accepted", (json_int_t)g->accepted,
+                     "dnsAnswered", (json_int_t)g->dns_answered, "names",
+                     (int)sbx_names_count(g->names), "allowed", (json_int_t)g->log.allowed,
+                     "denied", (json_int_t)g->log.denied, "errors", (json_int_t)g->log.errors,
+                     "tunnelBytes", (json_int_t)g->relayed, "offset", (json_int_t)g->log.offset,
+                     "lost", (json_int_t)g->log.lost);
+}
+
+static json_t *op_policy(struct sbx_gate *g, json_t *request)
+{
+    const struct sbx_config *c = g->config;
+    json_t *policy = json_loadb(c->text, c->text_len, 0, NULL);
+    char digest[SBX_DIGEST_TEXT_SIZE];
+
+    (void)request;
+    if (!policy || sbx_digest(c->text, c->text_len, digest)) {
+        json_decref(policy);
+        return failure("out of memory");
+    }
+    return json_pack("{s:b, s:I, s:s, s:o}", "ok", 1, "generation", (json_int_t)c->generation,
+                     "digest", digest, "policy", policy);
+}
+
+static json_t *op_shutdown(struct sbx_gate *g, json_t *request)
+{
+    (void)request;
+    g->end_reason = "asked to end";
+    g->loop.stop = true;
+    return json_pack("{s:b}", "ok", 1);
+}
+
+static const struct {
+    const char *name, *path; /* path: of an HTTP GET, or NULL */
+    json_t *(*run)(struct sbx_gate *g, json_t *request);
+} ops[] = {
+    { "ping", NULL, op_ping },       { "reload", NULL, op_reload },
+    { "blocked", NULL, op_blocked }, { "stats", "/v0/stats", op_stats },
+    { "policy", "/v0/policy", op_policy }, { "shutdown", NULL, op_shutdown },
+};
+
 static json_t *serve(struct sbx_gate *g, const char *line, size_t len)
 {
-    static const struct {
-        const char *name;
-        json_t *(*run)(struct sbx_gate *g, json_t *request);
-    } ops[] = { { "ping", op_ping }, { "reload", op_reload }, { "blocked", op_blocked } };
     SBX_AUTO_JSON json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
     const char *op = json_string_value(json_object_get(request, "op"));
 
@@ -88,53 +133,107 @@ static void drop(struct client *c)
     sbx_list_remove(&c->node);
     c->control->n--;
     sbx_buf_release(&c->in);
+    sbx_buf_release(&c->out);
     free(c);
 }
 
-/* Answers go out in one piece: the engine reads them before it asks again. */
-static int reply(struct client *c, const char *line, size_t len)
+/* 1: all is out, 0: the socket is full, -1: the client is gone. */
+static int flush(struct client *c)
+{
+    while (c->out.len) {
+        ssize_t n = send(c->source.fd, c->out.ptr, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n < 0)
+            return -1;
+        sbx_buf_drop(&c->out, (size_t)n);
+    }
+    return 1;
+}
+
+static int answer_line(struct client *c, const char *line, size_t len)
 {
     SBX_AUTO_JSON json_t *answer = serve(c->control->gate, line, len);
     SBX_AUTO_FREE char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
-    size_t n = text ? strlen(text) : 0;
 
-    if (!n)
-        return -1;
-    text[n] = '\n';
-    return send(c->source.fd, text, n + 1, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)(n + 1) ? 0 : -1;
+    return !text || sbx_buf_adds(&c->out, text) || sbx_buf_adds(&c->out, "\n") ? -1 : 0;
 }
 
-static int take_lines(struct client *c)
+/* "GET /v0/policy HTTP/1.1" and whatever fields: for people with curl --unix-socket. */
+static int answer_get(struct client *c)
 {
-    char *nl;
+    const char *path = c->in.ptr + 4, *end = memchr(path, ' ', c->in.len - 4);
+    SBX_AUTO_JSON json_t *answer = NULL;
+    SBX_AUTO_FREE char *text = NULL;
 
-    while (c->in.len && (nl = memchr(c->in.ptr, '\n', c->in.len))) {
-        size_t len = (size_t)(nl - c->in.ptr);
+    for (size_t i = 0; end && i < SBX_ARRAY_LEN(ops); i++)
+        if (ops[i].path && strlen(ops[i].path) == (size_t)(end - path) &&
+            memcmp(ops[i].path, path, (size_t)(end - path)) == 0)
+            answer = ops[i].run(c->control->gate, NULL);
+    c->last = true;
+    if (!answer)
+        return sbx_buf_adds(&c->out, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n"
+                                     "Connection: close\r\n\r\n") ? -1 : 0;
+    text = json_dumps(answer, JSON_INDENT(2));
+    return !text || sbx_buf_addf(&c->out, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                 "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
+                                 strlen(text) + 1, text) ? -1 : 0;
+}
 
-        if (reply(c, c->in.ptr, len))
-            return -1;
-        sbx_buf_drop(&c->in, len + 1);
+/* The next question of the buffer. 1: answered, 0: there is none, -1: close. */
+static int answer_next(struct client *c)
+{
+    char *nl = c->in.len ? memchr(c->in.ptr, '\n', c->in.len) : NULL;
+    size_t len;
+
+    if (c->in.len >= 4 && memcmp(c->in.ptr, "GET ", 4) == 0) {
+        if (!memmem(c->in.ptr, c->in.len, "\r\n\r\n", 4))
+            return 0;
+        return answer_get(c) ? -1 : 1;
     }
-    return c->in.len == c->in.max ? -1 : 0;
+    if (!nl)
+        return 0;
+    len = (size_t)(nl - c->in.ptr);
+    if (answer_line(c, c->in.ptr, len))
+        return -1;
+    sbx_buf_drop(&c->in, len + 1);
+    return 1;
+}
+
+/* One answer at a time: who does not read gets no second one. 0 or -1: close. */
+static int converse(struct client *c)
+{
+    int rc;
+
+    while ((rc = flush(c)) > 0) {
+        if (c->last)
+            return -1;
+        rc = answer_next(c);
+        if (rc <= 0)
+            break;
+    }
+    return rc < 0 || (!c->out.len && c->in.len == c->in.max) ? -1 : 0;
 }
 
 static void on_client(struct sbx_source *s, uint32_t events)
 {
     struct client *c = sbx_container_of(s, struct client, source);
-    size_t size = c->in.max - c->in.len;
-    char *room = sbx_buf_room(&c->in, size);
-    ssize_t n;
+    int rc = converse(c); /* what waited for the socket to take more */
+    size_t size;
 
     (void)events;
-    n = room ? recv(s->fd, room, size, MSG_DONTWAIT) : 0;
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (n <= 0) {
-        drop(c);
-        return;
+    while (!rc && (size = c->in.max - c->in.len)) {
+        char *room = sbx_buf_room(&c->in, size);
+        ssize_t n = room ? recv(s->fd, room, size, MSG_DONTWAIT) : 0;
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n > 0)
+            sbx_buf_commit(&c->in, (size_t)n);
+        rc = n > 0 ? converse(c) : -1;
     }
-    sbx_buf_commit(&c->in, (size_t)n);
-    if (take_lines(c))
+    if (rc)
         drop(c);
 }
 
@@ -164,9 +263,10 @@ static void on_listener(struct sbx_source *s, uint32_t events)
     c->control = ctl;
     c->source = (struct sbx_source){ fd, on_client };
     c->in.max = SBX_GATE_CONTROL_LINE_MAX;
+    c->out.max = 2 * SBX_GATE_CONFIG_MAX + 65536; /* the policy, indented */
     sbx_list_append(&ctl->clients, &c->node);
     ctl->n++;
-    if (sbx_loop_add(&ctl->gate->loop, &c->source, EPOLLIN))
+    if (sbx_loop_add(&ctl->gate->loop, &c->source, EPOLLIN | EPOLLOUT | EPOLLET))
         drop(c);
 }
 

@@ -26,7 +26,8 @@ static void log_query(struct sbx_gate *g, const struct sbx_dns_query *q, enum sb
         .proxy = "network",
         .protocol = "dns",
         .method = kind == SBX_DNS_QUERY ? sbx_dns_type_name(q->type, type) : NULL,
-        .host = *q->name ? q->name : NULL,
+        /* of those that were only too many, one stands for all */
+        .host = *q->name && r->code != SBX_DNS_SERVFAIL ? q->name : NULL,
         .decision = r->code == SBX_DNS_SERVFAIL ? "error" : "deny",
         .rule = r->rule ? r->rule->id : NULL,
         .origin = r->rule ? r->rule->origin : NULL,

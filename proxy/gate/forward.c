@@ -146,12 +146,43 @@ static int pass_interim(struct sbx_conn *c, const struct sbx_head *h)
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_GATE_REPLY_HEAD_MAX + 256);
 
     if (h->status == 101 || ++c->interim > SBX_GATE_INTERIM_MAX)
-        return -1; /* no Upgrade was sent on; endless ones keep a client waiting for ever */
+        return -1; /* only WebSocket was sent on, above; endless ones keep a client waiting for ever */
     if (c->asked.minor == 0)
         return 0;
     if (sbx_rewrite_reply(h, &c->down_body, &plan, &out))
         return -1;
     return sbx_pipe_add(&c->gate->pool, &c->down, out.ptr, out.len);
+}
+
+/* The reply was 101 as asked: from here on it is a tunnel. */
+static int switch_protocols(struct sbx_conn *c, const struct sbx_head *h)
+{
+    static const struct sbx_reply_plan plan = { .upgrade = true };
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_GATE_REPLY_HEAD_MAX + 256);
+    struct sbx_pool *pool = &c->gate->pool;
+
+    if (sbx_rewrite_reply(h, &c->down_body, &plan, &out) ||
+        sbx_pipe_add(pool, &c->down, out.ptr, out.len))
+        return -1;
+    c->kept.usable = false;
+    c->state = SBX_CONN_TUNNEL;
+    return 0;
+}
+
+/* What both sides sent behind their heads belongs to the tunnel. */
+static void begin_tunnel(struct sbx_conn *c)
+{
+    struct sbx_pool *pool = &c->gate->pool;
+
+    if (sbx_pipe_add(pool, &c->down, c->reply.ptr, c->reply.len)) {
+        sbx_conn_close(c, true);
+        return;
+    }
+    sbx_buf_release(&c->reply);
+    sbx_buf_release(&c->out_head);
+    sbx_tunnel_begin(c);
+    if (c->state == SBX_CONN_TUNNEL)
+        sbx_loop_again(&c->gate->loop, &c->turn);
 }
 
 static int begin_reply(struct sbx_conn *c, const struct sbx_head *h)
@@ -192,9 +223,14 @@ static int try_reply_head(struct sbx_conn *c)
     sbx_body_release(&c->down_body);
     if (sbx_frame_reply(&h, c->asked.to_head, &c->down_body, &f))
         return -1;
-    rc = h.status / 100 == 1 ? pass_interim(c, &h) : begin_reply(c, &h);
+    if (h.status == 101 && c->asked.upgrade && sbx_is_websocket(&h))
+        rc = switch_protocols(c, &h);
+    else
+        rc = h.status / 100 == 1 ? pass_interim(c, &h) : begin_reply(c, &h);
     sbx_buf_drop(&c->reply, (size_t)len);
     memset(&c->reply_scan, 0, sizeof(c->reply_scan));
+    if (!rc && c->state == SBX_CONN_TUNNEL)
+        begin_tunnel(c);
     return rc ? -1 : 1;
 }
 

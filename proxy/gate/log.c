@@ -229,11 +229,16 @@ void sbx_log(struct sbx_log *l, const struct sbx_record *r)
     struct sbx_denial *d;
 
     if (strcmp(r->decision, "allow") == 0) {
+        l->allowed++;
         write_record(l, r);
         return;
     }
-    if (strcmp(r->decision, "deny") == 0)
+    if (strcmp(r->decision, "deny") == 0) {
+        l->denied++;
         remember(l, r);
+    } else {
+        l->errors++;
+    }
     d = find_denial(l, r);
     if (!d) {
         l->overflow++;

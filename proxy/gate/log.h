@@ -50,6 +50,7 @@ struct sbx_log {
     const char *sandbox;   /**< borrowed; set whenever the configuration changes */
     uint64_t offset;       /**< bytes in the file */
     bool full;
+    uint64_t allowed, denied, errors; /**< decisions, each counted once */
     uint64_t lost;         /**< records that could not be written */
     struct sbx_timer minute;
     struct sbx_denial *denials; /**< SBX_GATE_DENIAL_KEYS */

@@ -42,6 +42,8 @@ enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const struct sbx_tar
         if (add_field(out, f))
             return SBX_LIMIT;
     }
+    if (t->upgrade && sbx_buf_adds(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n"))
+        return SBX_LIMIT;
     if (body->kind == SBX_BODY_CHUNKED)
         return sbx_buf_adds(out, "Transfer-Encoding: chunked\r\n\r\n");
     if (body->kind == SBX_BODY_LENGTH)
@@ -63,6 +65,8 @@ enum sbx_code sbx_rewrite_reply(const struct sbx_head *h, const struct sbx_body 
         if (keep && !f->named && add_field(out, f))
             return SBX_LIMIT;
     }
+    if (plan->upgrade && sbx_buf_adds(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n"))
+        return SBX_LIMIT;
     if (plan->chunked && sbx_buf_adds(out, "Transfer-Encoding: chunked\r\n"))
         return SBX_LIMIT;
     if (body->kind == SBX_BODY_LENGTH &&

@@ -80,6 +80,38 @@ static int check_host(const struct sbx_head *h, const struct sbx_target *t, stru
     return 0;
 }
 
+bool sbx_is_websocket(const struct sbx_head *h)
+{
+    unsigned n = 0, websocket = 0;
+
+    for (unsigned i = 0; i < h->nfields; i++) {
+        const struct sbx_field_line *f = &h->fields[i];
+
+        if (f->id != SBX_FIELD_HOP || !sbx_slice_is_nocase(f->name, "upgrade"))
+            continue;
+        n++;
+        websocket += f->named && sbx_slice_is_nocase(f->value, "websocket");
+    }
+    return n == 1 && websocket == 1;
+}
+
+/* WebSocket goes on, what would turn the connection into TLS or mixes offers does not; others (h2c)
+ * are offers that a server may ignore, and it never sees them (GC E2, E12). */
+static int check_upgrade(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
+{
+    for (unsigned i = 0; i < h->nfields; i++) {
+        const struct sbx_field_line *u = &h->fields[i];
+
+        if (u->id != SBX_FIELD_HOP || !sbx_slice_is_nocase(u->name, "upgrade"))
+            continue;
+        if (memchr(u->value.ptr, ',', u->value.len) ||
+            (u->value.len >= 3 && strncasecmp(u->value.ptr, "tls", 3) == 0))
+            return fault(f, 400, "bad-upgrade");
+    }
+    t->upgrade = h->minor == 1 && sbx_slice_is(h->method, "GET") && sbx_is_websocket(h);
+    return 0;
+}
+
 int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx_fault *f)
 {
     memset(ret, 0, sizeof(*ret));
@@ -90,6 +122,8 @@ int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx
         return fault(f, 405, "method");
     }
     if (ret->connect ? read_connect(h, ret, f) : read_absolute(h, ret, f))
+        return -1;
+    if (!ret->connect && check_upgrade(h, ret, f))
         return -1;
     return check_host(h, ret, f);
 }

@@ -10,6 +10,7 @@
 
 struct sbx_target {
     bool connect;
+    bool upgrade; /**< asks for WebSocket, and the request goes on as asking for it */
     struct sbx_host host;
     uint16_t port;
     struct sbx_slice authority; /**< absolute-form: as written, the Host of the forwarded request */
@@ -24,6 +25,8 @@ struct sbx_target {
  */
 int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx_fault *f);
 
+/** Does a field say "Upgrade: websocket" and nothing else, and Connection that it counts? */
+bool sbx_is_websocket(const struct sbx_head *h);
 /** The head of the request as it goes to the server. SBX_OK, SBX_LIMIT or SBX_NO_MEMORY. */
 SBX_MUST_USE enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const struct sbx_target *t,
                                                const struct sbx_body *body, struct sbx_buf *out);
@@ -31,6 +34,7 @@ SBX_MUST_USE enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const s
 struct sbx_reply_plan {
     bool chunked;    /**< the gate writes chunks */
     bool close;      /**< say "Connection: close" */
+    bool upgrade;    /**< 101: the connection is WebSocket from here on */
     bool keep_length; /**< pass Content-Length on though no body follows (HEAD, 304) */
 };
 SBX_MUST_USE enum sbx_code sbx_rewrite_reply(const struct sbx_head *h, const struct sbx_body *body,

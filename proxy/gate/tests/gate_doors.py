@@ -3,10 +3,13 @@
 Sockets are made inside the sandbox's namespace; tests are named by their row in the list of cases.
 """
 import os
+import shutil
 import socket
 import ssl
 import struct
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -15,6 +18,7 @@ import lab  # noqa: E402
 from lab import ORIGIN, ORIGIN2, PRIVATE, rule, status  # noqa: E402
 
 HELPER = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(lab.GATE), "sbx-netns")
+SBX = os.environ.get("SBX_BIN") or os.path.join(os.path.dirname(lab.GATE), "../../bin/sbx")
 DNS = (lab.PROXY[0], 53)
 NAME = "api.example.com"
 A, NS, PTR, MX, TXT, AAAA, HTTPS, ANY = 1, 2, 12, 15, 16, 28, 65, 255
@@ -507,6 +511,127 @@ class Hello(Case):
             s.recv(1)
         self.assertEqual(self.gate.records(2)[1]["reason"], "server-name")
         self.assertEqual(server.received, b"")
+
+
+# allow, deny, request, verdict: one table for every way to ask.
+TABLE = [
+    ("example.com", "", "example.com:443", "allow"),
+    ("example.com", "", "example.com:8443", "allow"),
+    ("example.com:443", "", "example.com:8443", "deny"),
+    ("example.com:400-500", "", "example.com:443", "allow"),
+    ("example.com:400-500", "", "example.com:501", "deny"),
+    ("example.com", "", "deb.example.com:443", "deny"),
+    ("*.example.com", "", "a.example.com:443", "allow"),
+    ("*.example.com", "", "example.com:443", "deny"),
+    ("*.example.com", "", "a.b.example.com:443", "deny"),
+    ("*.example.com", "", "aexample.com:443", "deny"),
+    ("**.example.com", "", "a.b.example.com:443", "allow"),
+    ("**.example.com", "", "example.com:443", "deny"),
+    ("**", "", "any.example.net:80", "allow"),
+    ("*.example.com", "telemetry.example.com", "telemetry.example.com:443", "deny"),
+    ("example.com", "example.com:25", "example.com:25", "deny"),
+    ("EXAMPLE.com.", "", "example.COM:443", "allow"),
+    ("b\u00fccher.de", "", "xn--bcher-kva.de:443", "allow"),
+    ("[fd00::1]:22", "", "[fd00:0:0:0:0:0:0:1]:22", "allow"),
+    ("[fd00::1]:22", "", "[fd00::2]:22", "deny"),
+    ("10.9.9.0/24:80", "", "10.9.9.9:80", "allow"),
+    ("10.9.9.0/24:80", "10.9.9.9", "10.9.9.9:80", "deny"),
+    ("203.0.113.0/24", "", "203.0.113.10:443", "allow"),
+    ("169.254.169.254", "", "169.254.169.254:80", "deny"),
+    ("127.0.0.1:80", "", "host.docker.internal:80", "allow"),
+    ("localhost:80", "", "host.docker.internal:81", "deny"),
+    ("localhost:80", "host.docker.internal:80", "host.docker.internal:80", "deny"),
+    ("**", "", "metadata.google.internal:80", "deny"),
+    ("127.0.0.1:80", "", "127.1:80", "error"),
+    ("127.0.0.1:80", "", "0x7f.1:80", "error"),
+    ("example.com", "", "example.com\0.evil.test:443", "error"),
+    ("**", "", "a" * 60 + ("." + "a" * 60) * 4 + ":443", "error"),
+    ("example.com", "", "example..com:443", "error"),
+]
+
+
+class Table(Case):
+    """UP 13: proxy, transparent door and `sbx policy check` agree on every line."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.home = tempfile.mkdtemp(prefix="sbx-gate-check")
+        cls.servers = [lab.Server(a, p, lab.echo) for a, p in
+                       [(ORIGIN, p) for p in (80, 443, 8443)] + [(PRIVATE, 80), ("127.0.0.1", 80)]]
+
+    @classmethod
+    def tearDownClass(cls):
+        for s in cls.servers:
+            s.close()
+        shutil.rmtree(cls.home)
+        super().tearDownClass()
+
+    def load(self, allow, deny, target):
+        name = target.rsplit(":", 1)[0].lower()
+        whole = "\0" not in name and ".." not in name and len(name) < 254
+        self.gate.hosts = {name: [ORIGIN]} if whole and name.split(".")[-1].isalpha() else {}
+        self.rules = [rule(p, d) for p, d in ((allow, "allow"), (deny, "deny")) if p]
+        self.gate.generation += 1
+        self.gate.write(self.rules)
+        self.assertTrue(self.gate.control(op="reload")["ok"])
+
+    def by_proxy(self, target):
+        with self.sandbox.socket() as s:
+            s.connect(lab.PROXY)
+            s.sendall(b"CONNECT " + target.encode() + b" HTTP/1.1\r\n\r\n")
+            code = status(lab.read_head(s))
+        return {200: "allow", 502: "allow", 403: "deny", 400: "error"}.get(code, code)
+
+    def transparently(self, target):
+        host, port = target.rsplit(":", 1)
+        address = host.strip("[]")
+        if not host.startswith("[") and not host.replace(".", "").isdigit() or host == "127.1":
+            before = len(self.gate.records())
+            if ".." in host or len(host) > 253:
+                return "error"  # no question can hold it
+            code, data = self.ask(host)
+            if code:
+                r = self.gate.records(before + 1)[before]
+                return "error" if r["reason"] in ("bad-name", "dns-malformed") else "deny"
+            address = socket.inet_ntoa(data)
+        before = len(self.gate.records())
+        try:
+            with self.sandbox.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as s:
+                s.connect((address, int(port)))
+                s.sendall(b"x")
+                s.recv(1)
+        except ConnectionResetError:
+            pass
+        r = self.gate.records(before + 1)[before]
+        return "allow" if r["reason"] == "connect-failed" else r["decision"]
+
+    def by_check(self, allow, deny, target):
+        if "\0" in target:
+            return "error"  # no argument can hold it
+        os.makedirs(self.home + "/sbx", exist_ok=True)
+        with open(self.home + "/sbx/policy.yaml", "w", encoding="utf-8") as f:
+            f.write("preset: deny-all\ninitialized: true\nrules:\n")
+            for pattern, decision in ((allow, "allow"), (deny, "deny")):
+                if pattern:
+                    f.write("  - { decision: %s, resource: \"%s\" }\n" % (decision, pattern))
+        env = {"PATH": os.environ["PATH"], "XDG_CONFIG_HOME": self.home, "XDG_STATE_HOME": self.home,
+               "XDG_CACHE_HOME": self.home, "HOME": self.home}
+        r = subprocess.run([SBX, "--no-input", "policy", "check", "network", target], env=env,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return {0: "allow", 4: "deny", 2: "error"}.get(r.returncode, r.stdout)
+
+    def test_UP13_every_way_to_ask_gives_the_same_verdict(self):
+        have_check = os.path.exists(SBX)
+        if not have_check:
+            print("NOTE: no sbx at %s: policy check is not compared" % SBX)
+        for allow, deny, target, want in TABLE:
+            with self.subTest(allow=allow, deny=deny, target=target):
+                self.load(allow, deny, target)
+                self.assertEqual(self.by_proxy(target), want, "proxy")
+                self.assertEqual(self.transparently(target), want, "transparent")
+                if have_check:
+                    self.assertEqual(self.by_check(allow, deny, target), want, "check")
 
 
 if __name__ == "__main__":

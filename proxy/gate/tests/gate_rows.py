@@ -3,6 +3,8 @@
 Each refusal is held against the same oracle: no query, no connection and no byte upstream, exactly
 one record, the stated answer.
 """
+import hashlib
+import json
 import os
 import resource
 import socket
@@ -256,6 +258,26 @@ class Addresses(Case):
         self.assertEqual(self.gate.records(1)[0]["address"], ORIGIN)
 
 
+    def test_B17_a_name_is_asked_for_once_in_ten_seconds_and_again_after_a_change_of_rules(self):
+        resolver.answers["often.example.com"] = [ORIGIN]
+        http, _ = self.origin()
+        for _ in range(3):
+            self.assertEqual(status(self.gate.ask(get(b"http://often.example.com/", b"Connection: close\r\n"))), 200)
+        asked = len(resolver.names)
+        self.assertLessEqual(asked, 2)  # A and AAAA
+        self.gate.write(self.rules, generation=2)
+        self.gate.ask(get(b"http://often.example.com/", b"Connection: close\r\n"))
+        self.assertGreater(len(resolver.names), asked)
+
+    def test_B17_what_cannot_be_reached_is_asked_for_again(self):
+        resolver.answers["moved.example.com"] = [ORIGIN2]
+        self.origin()
+        ask = get(b"http://moved.example.com/", b"Connection: close\r\n")
+        self.assertEqual(status(self.gate.ask(ask)), 502)
+        resolver.answers["moved.example.com"] = [ORIGIN]
+        self.assertEqual(status(self.gate.ask(ask)), 200)
+
+
 class HostResource(Case):
     rules = [rule("localhost:8080"), rule("10.9.9.9:80")]
     hosts = {}
@@ -350,6 +372,59 @@ class Doors(Case):
     def test_bytes_that_are_not_http_are_refused_at_once(self):
         for data in (b"\x16\x03\x01\x02\x00\x01\x00", b"\x05\x01\x00", b"\x00", b"\x04\x01\x00\x50"):
             self.refused(data, 400, "not-http", "error")
+
+    def upgrade(self, value=b"websocket", extra=b"", connection=b"Upgrade"):
+        return get(b"http://api.example.com/chat", b"Connection: " + connection + b"\r\nUpgrade: " + value +
+                   b"\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" + extra)
+
+    def test_a_websocket_goes_both_ways_at_once(self):
+        def chat(conn, server):
+            server.head(conn)
+            conn.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n"
+                         b"Sec-WebSocket-Accept: x\r\nAlt-Svc: h3\r\n\r\n\x81\x02hi")
+            lab.echo(conn, server)
+        server = self.serve(chat)
+        with self.gate.connect() as s:
+            s.sendall(self.upgrade() + b"\x81\x80early")
+            head = lab.read_head(s)
+            self.assertEqual(status(head), 101)
+            self.assertIn(b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", head)
+            self.assertNotIn(b"Alt-Svc", head)
+            self.assertEqual(s.recv(4, socket.MSG_WAITALL), b"\x81\x02hi")
+            self.assertEqual(s.recv(7, socket.MSG_WAITALL), b"\x81\x80early")
+            s.sendall(b"GET http://evil.example.net/ HTTP/1.1\r\n\r\n")
+            self.assertEqual(s.recv(4, socket.MSG_WAITALL), b"GET ")
+            self.gate.write([], generation=2)
+            with self.assertRaises(ConnectionResetError):
+                while s.recv(100):
+                    pass
+        self.assertIn(b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", server.received)
+        self.assertEqual([r["reason"] for r in self.gate.records(2)], ["rule", "policy-changed"])
+
+    def test_a_websocket_that_the_server_declines_is_an_ordinary_reply(self):
+        http, _ = self.origin()
+        with self.gate.connect() as s:
+            s.sendall(self.upgrade())
+            self.assertEqual(status(lab.read_reply(s)[0]), 200)
+            s.sendall(get(b"http://api.example.com/", b"Connection: close\r\n"))
+            self.assertEqual(status(lab.read_all(s)), 200)
+
+    def test_a_101_to_another_protocol_is_502(self):
+        self.serve(lab.replies(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"))
+        with self.gate.connect() as s:
+            s.sendall(self.upgrade())
+            self.assertEqual(status(lab.read_reply(s)[0]), 502)
+
+    def test_E12_mixed_offers_and_tls_are_400(self):
+        for value in (b"websocket, h2c", b"TLS/1.0", b"tls", b"h2c,websocket"):
+            self.refused(self.upgrade(value), 400, "bad-upgrade", "error")
+
+    def test_E12_what_only_looks_like_a_websocket_is_not_sent_on_as_one(self):
+        http, _ = self.origin()
+        for data in (self.upgrade(connection=b"close"), self.upgrade(b"websocket2", connection=b"Upgrade, close"),
+                     self.upgrade(connection=b"Upgrade, close").replace(b"GET", b"OPTIONS", 1)):
+            self.assertEqual(status(self.gate.ask(data)), 200)
+        self.assertNotIn(b"Upgrade:", http.received)
 
     def test_E2_E12_upgrades_are_never_sent_on(self):
         http, _ = self.origin()
@@ -827,6 +902,29 @@ class Rights(Case):
         self.assertIn("gate.json:1", answer["error"])
         self.assertEqual(self.gate.control(op="ping")["generation"], 2)
         self.assertFalse(self.gate.control(op="dance")["ok"])
+
+    def test_the_control_socket_tells_the_policy_its_digest_and_what_happened(self):
+        def http(path):
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(self.gate.control_path)
+                s.sendall(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                head, _, body = lab.read_all(s).partition(b"\r\n\r\n")
+                return status(head), json.loads(body) if body else None
+        self.gate.write([rule("n%d.example.com" % i) for i in range(20000)], generation=2)
+        self.gate.control(op="reload")
+        code, answer = http(b"/v0/policy")
+        text = lab.read_file(os.path.join(self.gate.config_dir, "gate.json"))
+        self.assertEqual((code, answer["generation"], answer["digest"]),
+                         (200, 2, "sha256:" + hashlib.sha256(text).hexdigest()))
+        self.assertEqual(answer["policy"], json.loads(text))
+        self.assertEqual(self.gate.control(op="policy")["digest"], answer["digest"])
+        self.gate.ask(connect(b"evil.example.net:443"))
+        code, stats = http(b"/v0/stats")
+        self.assertEqual((code, stats["denied"], stats["allowed"], stats["accepted"]), (200, 1, 0, 1))
+        self.assertEqual(http(b"/v0/x"), (404, None))
+        self.assertTrue(self.gate.control(op="shutdown")["ok"])
+        self.assertEqual(self.gate.process.wait(lab.WAIT), 0)
+        self.assertEqual(self.gate.ended(), "gate: asked to end\n")
 
     def test_a_bad_file_keeps_the_old_rules_and_is_reported(self):
         self.origin()

@@ -1,0 +1,25 @@
+/* ClientHellos: all at once and byte by byte give the same answer, and never a name with more bytes than
+ * were sent. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hello.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sbx_hello whole = SBX_HELLO_INIT, pieces = SBX_HELLO_INIT;
+    enum sbx_hello_state a = sbx_hello_read(&whole, (const char *)data, size), b = SBX_HELLO_MORE;
+
+    for (size_t n = 0; n <= size && b == SBX_HELLO_MORE; n++)
+        b = sbx_hello_read(&pieces, (const char *)data, n);
+    if (a != b || whole.named != pieces.named || whole.ech != pieces.ech ||
+        whole.name_len != pieces.name_len || memcmp(whole.name, pieces.name, whole.name_len) != 0 ||
+        whole.name_len > size)
+        abort();
+    sbx_hello_release(&whole);
+    sbx_hello_release(&pieces);
+    return 0;
+}
