@@ -1,4 +1,5 @@
 #include "groups.h"
+#include "remote.h"
 
 #define S struct sbx_sandbox_opts
 
@@ -51,16 +52,18 @@ const struct sbx_opt sbx_sandbox_rows[] = {
 
 const struct sbx_opt sbx_kit_rows[] = {
     SBX_LISTOF(struct sbx_kit_opts, kits, "kit", 0, "KIT",
-               "Add a kit: a directory or a built-in name (repeatable, applied in this order)"),
+               "Add a kit: a directory, a built-in name or a digest in a registry (repeatable, in order)"),
     KIT_ARGS
 };
 
 const struct sbx_opt sbx_kit_arg_rows[] = { KIT_ARGS };
 
-struct sbx_resolve sbx_kit_resolve(const struct sbx_kit_opts *o, const char *word)
+struct sbx_resolve sbx_kit_resolve(struct sbx_cli *cli, const struct sbx_kit_opts *o,
+                                   const char *word)
 {
     return (struct sbx_resolve){
         .word = word,
+        .remote = sbx_cli_remote(cli, NULL),
         .kits = o->kits.v,
         .n_kits = o->kits.n,
         .args = o->args.v,

@@ -24,7 +24,8 @@ struct sbx_kit_opts {
 extern const struct sbx_opt sbx_kit_rows[];
 extern const struct sbx_opt sbx_kit_arg_rows[]; /**< the same struct, without --kit */
 /** What these options say, for the resolver; `word` may be NULL. */
-struct sbx_resolve sbx_kit_resolve(const struct sbx_kit_opts *o, const char *word);
+struct sbx_resolve sbx_kit_resolve(struct sbx_cli *cli, const struct sbx_kit_opts *o,
+                                   const char *word);
 
 /** Which runtime (whatever makes a sandbox or handles images). */
 struct sbx_runtime_opts {

@@ -30,7 +30,7 @@ static enum sbx_code take_paths(struct sbx_cli *cli, struct sbx_make *m, size_t 
 
 enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct sbx_err *err)
 {
-    struct sbx_resolve r = sbx_kit_resolve(m->kit, cli->args.n ? cli->args.v[0] : NULL);
+    struct sbx_resolve r = sbx_kit_resolve(cli, m->kit, cli->args.n ? cli->args.v[0] : NULL);
     bool used = false;
     enum sbx_code rc;
 

@@ -2,6 +2,7 @@
 
 #include "groups.h"
 #include "out.h"
+#include "remote.h"
 #include "sbx/resolve.h"
 #include "verbs.h"
 
@@ -166,7 +167,7 @@ static const struct sbx_opt_group groups[] = {
 static enum sbx_code load_alone(struct sbx_cli *cli, struct sbx_artifact **ret, struct sbx_err *err)
 {
     struct inspect_opts *o = cli->options;
-    struct sbx_resolve r = sbx_kit_resolve(&o->kit, NULL);
+    struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
     SBX_AUTO_PTR(sbx_arg_values) values = NULL;
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc = sbx_resolve_values(&r, &values, err);
@@ -184,7 +185,7 @@ static enum sbx_code load_alone(struct sbx_cli *cli, struct sbx_artifact **ret, 
 static enum sbx_code load_kit(struct sbx_cli *cli, struct sbx_artifact **ret, struct sbx_err *err)
 {
     struct inspect_opts *o = cli->options;
-    struct sbx_resolve r = sbx_kit_resolve(&o->kit, cli->args.v[0]);
+    struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, cli->args.v[0]);
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     bool used;
     enum sbx_code rc = load_alone(cli, &a, err);
@@ -285,7 +286,9 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc;
 
-    rc = load_kit(cli, &a, err);
+    rc = sbx_cli_pin(cli, NULL, cli->args.v[0], &cli->args.v[0], err);
+    if (!rc)
+        rc = load_kit(cli, &a, err);
     if (rc)
         return rc;
     if (o->provenance) {
@@ -305,17 +308,18 @@ const struct sbx_verb sbx_verb_kit_inspect = {
     .name = "inspect",
     .summary = "Show what a kit says",
     .args = "KIT",
-    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
-             "standard\n"
-             "input. With --output json the whole artifact is printed, with the field names that "
-             "other tools\n"
-             "for kits know, with --output yaml as a spec of version 2; a kit that does not load "
-             "prints\n"
-             "{\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to arguments "
-             "are shown as\n"
-             "written; with --resolved they are followed and filled in, and with a value for an argument "
-             "all\n"
-             "arguments are.",
+    .about =
+        "KIT is a directory, a spec file, the name of a built-in kit, one in a registry (a tag will "
+        "do), or\n"
+        "\"-\" for a spec on standard input. With --output json the whole artifact is printed, with "
+        "the field\n"
+        "names that other tools for kits know, with --output yaml as a spec of version 2; a kit that "
+        "does not\n"
+        "load prints {\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to "
+        "arguments are\n"
+        "shown as written; with --resolved they are followed and filled in, and with a value for an "
+        "argument\n"
+        "all arguments are.",
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network\n"
                "sbx kit inspect ./my-agent --resolved --provenance",

@@ -57,7 +57,7 @@ static enum sbx_code compose(struct sbx_cli *cli, const char *reference,
 {
     struct validate_opts *o = cli->options;
     bool sandbox = !strcmp(a->kind, "sandbox"), used;
-    struct sbx_resolve r = sbx_kit_resolve(&o->kit, sandbox ? reference : o->with);
+    struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, sandbox ? reference : o->with);
     SBX_AUTO_PTR(sbx_artifact) whole = NULL;
     const char **kits = sbx_arena_array(cli->arena, r.n_kits + 1, sizeof(*kits));
 
@@ -75,7 +75,7 @@ static enum sbx_code load(struct sbx_cli *cli, const char *reference, struct sbx
                           struct sbx_err *err)
 {
     struct validate_opts *o = cli->options;
-    struct sbx_resolve r = sbx_kit_resolve(&o->kit, NULL);
+    struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
     SBX_AUTO_PTR(sbx_arg_values) values = NULL;
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc = sbx_resolve_values(&r, &values, err);

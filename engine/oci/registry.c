@@ -182,6 +182,18 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
     }
 }
 
+/* What a status means, for answers without words (HEAD has none). */
+static const char *words_of(long status)
+{
+    return status == 401   ? "log-in refused"
+           : status == 403 ? "forbidden"
+           : status == 404 ? "not found"
+           : status == 405 ? "not allowed here"
+           : status == 429 ? "too many requests"
+           : status >= 500 ? "it failed"
+                           : "";
+}
+
 static enum sbx_code code_of(long status)
 {
     switch (status) {
@@ -218,7 +230,8 @@ enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
                               sbx_text_escape(&text, message, strnlen(message, 150))))))
         sbx_buf_clear(&text);
     return sbx_err_set(err, code_of(c->status), "%s answers %ld%s%s%s%s", r->host, c->status,
-                       text.len ? ", " : "", text.len ? text.ptr : "",
+                       text.len || *words_of(c->status) ? ", " : "",
+                       text.len ? text.ptr : words_of(c->status),
                        stranger ? "; no log-in was sent: docker login " : "",
                        stranger ? r->host : "");
 }

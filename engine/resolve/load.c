@@ -65,7 +65,7 @@ static enum sbx_code load_ref(struct sbx_loader *l, struct sbx_ref *ref, const c
     } else if (ref->kind == SBX_REF_DIRECTORY) {
         rc = find_path(ref, l->options.for_use, l->arena, err);
     } else if (l->remote) {
-        rc = sbx_ref_require_immutable(ref, err);
+        rc = sbx_remote_require_immutable(l->remote, ref, l->arena, err);
         return rc ? rc : l->remote->load(l->remote->data, ref, &l->options, diags, ret, err);
     } else {
         rc = sbx_unbuilt_ref(ref, err);

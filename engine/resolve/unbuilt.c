@@ -10,6 +10,7 @@ static const struct {
 } rows[] = {
     { "a kit from a git repository", SBX_REF_GIT },
     { "a kit from a registry", SBX_REF_OCI },
+    { "a kit from a layout", SBX_REF_LAYOUT },
 };
 
 enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx_err *err)

@@ -130,6 +130,12 @@ static enum sbx_code check_tag(const char *tag, struct sbx_err *err)
     return SBX_OK;
 }
 
+static enum sbx_code bad_digest(const char *text, struct sbx_err *err)
+{
+    return sbx_err_set(err, SBX_SCHEMA,
+                       "digest \"%.100s\": write sha256: and 64 lower-case hexadecimal digits", text);
+}
+
 /* Cut "repo:tag@digest" in place. */
 static enum sbx_code cut(char *rest, struct sbx_ref *ret, struct sbx_err *err)
 {
@@ -140,9 +146,7 @@ static enum sbx_code cut(char *rest, struct sbx_ref *ret, struct sbx_err *err)
         *at = '\0';
         ret->digest = at + 1;
         if (!sbx_digest_valid(ret->digest))
-            return sbx_err_set(err, SBX_SCHEMA, "digest \"%.100s\": write sha256: and 64 lower-case "
-                                                "hexadecimal digits",
-                               ret->digest);
+            return bad_digest(ret->digest, err);
     }
     colon = strchr(rest, ':');
     if (colon) {
@@ -180,4 +184,34 @@ enum sbx_code sbx_ref_oci(const char *rest, struct sbx_arena *a, struct sbx_ref 
                            REPOSITORY_MAX);
     ret->immutable = ret->digest != NULL;
     return SBX_OK;
+}
+
+/* A directory may hold colons: the tag is behind the last one that no slash follows. */
+enum sbx_code sbx_ref_layout(const char *rest, struct sbx_arena *a, struct sbx_ref *ret,
+                             struct sbx_err *err)
+{
+    char *copy = sbx_arena_strdup(a, rest), *at, *colon;
+    enum sbx_code rc = SBX_OK;
+
+    if (!copy)
+        return sbx_err_set(err, SBX_NO_MEMORY, "no memory");
+    at = strstr(copy, "@sha256:");
+    if (at) {
+        *at = '\0';
+        ret->digest = at + 1;
+        if (!sbx_digest_valid(ret->digest))
+            return bad_digest(ret->digest, err);
+    }
+    colon = strrchr(copy, ':');
+    if (colon && !strchr(colon, '/')) {
+        *colon = '\0';
+        ret->tag = colon + 1;
+        rc = check_tag(ret->tag, err);
+    }
+    if (!*copy)
+        return sbx_err_set(err, SBX_SCHEMA, "no directory; write oci-layout:DIRECTORY:TAG");
+    ret->kind = SBX_REF_LAYOUT;
+    ret->path = copy;
+    ret->immutable = ret->digest != NULL;
+    return rc;
 }

@@ -100,6 +100,8 @@ static enum sbx_code parse(const char *text, struct sbx_arena *a, struct sbx_ref
         return sbx_ref_git(text, a, ret, err);
     if (starts(text, "oci://"))
         return sbx_ref_oci(text + 6, a, ret, err);
+    if (starts(text, "oci-layout:"))
+        return sbx_ref_layout(text + 11, a, ret, err);
     if (starts(text, "file://"))
         return parse_directory(text + 7, a, ret, err);
     if (is_path(text))
@@ -165,6 +167,11 @@ enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, struct sbx_err 
         return SBX_OK;
     if (r->kind == SBX_REF_GIT)
         return require_commit(r, err);
+    if (r->kind == SBX_REF_LAYOUT)
+        return sbx_err_set(err, SBX_SCHEMA,
+                           "kit reference \"%.200s\": a kit in a layout is named by its digest; write "
+                           "oci-layout:%.200s@sha256:<digest>",
+                           r->text, r->path);
     return sbx_err_set(err, SBX_SCHEMA,
                        "kit reference \"%.200s\": a registry reference must name a digest%s; write "
                        "oci://%.100s/%.200s@sha256:<digest>",
@@ -204,8 +211,8 @@ enum sbx_code sbx_ref_parse_in(const struct sbx_ref *declaring, const char *text
 
     if (rc)
         return rc;
-    if (r.kind == SBX_REF_DIRECTORY) {
-        if (r.path[0] == '/' || r.path[0] == '~')
+    if (r.kind == SBX_REF_DIRECTORY || r.kind == SBX_REF_LAYOUT) {
+        if (r.kind == SBX_REF_LAYOUT || r.path[0] == '/' || r.path[0] == '~')
             return sbx_err_set(err, SBX_SCHEMA,
                                "kit reference \"%.200s\": a kit cannot name a path of this machine; "
                                "write one relative to its spec, like ./%s",
@@ -214,7 +221,7 @@ enum sbx_code sbx_ref_parse_in(const struct sbx_ref *declaring, const char *text
             return sbx_err_set(err, SBX_SCHEMA,
                                "kit reference \"%.200s\": a %s kit has no directory around it; write "
                                "a kit's name, git+https://... or oci://...",
-                               text, declaring->kind == SBX_REF_OCI ? "registry" : "built-in");
+                               text, declaring->kind == SBX_REF_NAME ? "built-in" : "registry");
         rc = join_directory(declaring, arena, &r, err);
     }
     if (!rc)
@@ -224,7 +231,7 @@ enum sbx_code sbx_ref_parse_in(const struct sbx_ref *declaring, const char *text
 
 const char *sbx_ref_kind_name(enum sbx_ref_kind kind)
 {
-    static const char *const names[] = { "name", "directory", "git", "oci" };
+    static const char *const names[] = { "name", "directory", "git", "oci", "layout" };
 
     return names[kind];
 }

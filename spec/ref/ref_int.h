@@ -16,6 +16,9 @@ enum sbx_code sbx_ref_git(const char *text, struct sbx_arena *a, struct sbx_ref 
 /** @param rest `text` without oci:// */
 enum sbx_code sbx_ref_oci(const char *rest, struct sbx_arena *a, struct sbx_ref *ret,
                           struct sbx_err *err);
+/** @param rest `text` without oci-layout: */
+enum sbx_code sbx_ref_layout(const char *rest, struct sbx_arena *a, struct sbx_ref *ret,
+                             struct sbx_err *err);
 /** Could the first path component of `text` be a registry: has a dot or port, or is localhost? */
 bool sbx_ref_has_registry(const char *text);
 

@@ -407,7 +407,7 @@ static void completion_knows_the_table(void **state)
     } rows[] = {
         { "ru", "run\t", "rm" },
         { "r", "reset\t", "__complete" },
-        { "kit _", "validate\t", "push" },
+        { "kit _", "validate\t", "builder" },
         { "run --te", "--template\t", "--cpus" },
         { "run --cl", "", "--clone" },
         { "run --pull _", "missing\t", "claude" },

@@ -18,18 +18,19 @@ enum sbx_ref_kind {
     SBX_REF_DIRECTORY, /**< ./x ../x /x ~/x . .. a/b x.yaml or file://x; a spec file too */
     SBX_REF_GIT,       /**< git+https://, git+ssh://, git+http://, git+file:// */
     SBX_REF_OCI,       /**< oci://host/repo[:tag][@digest], or host/repo... with a registry host */
+    SBX_REF_LAYOUT,    /**< oci-layout:DIR[:tag][@digest]: an OCI image layout on this machine */
 };
 
 struct sbx_ref {
     enum sbx_ref_kind kind;
     const char *text; /**< as written */
     const char *name; /**< NAME */
-    const char *path; /**< DIRECTORY: without file:// */
+    const char *path; /**< DIRECTORY: without file://; LAYOUT: its directory */
     const char *url;  /**< GIT: without git+ and fragment */
     const char *revision, *subdir;                     /**< GIT: ref=, dir= (decoded, clean); NULL:
                                                             none, the root */
-    const char *registry, *repository, *tag, *digest;  /**< OCI; NULL: none */
-    bool immutable; /**< NAME, DIRECTORY; GIT with 40 hex digits; OCI with a digest */
+    const char *registry, *repository, *tag, *digest;  /**< OCI, the last two LAYOUT; NULL: none */
+    bool immutable; /**< NAME, DIRECTORY; GIT with 40 hex digits; OCI, LAYOUT with a digest */
 };
 
 /**
@@ -52,6 +53,6 @@ SBX_MUST_USE enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, st
 SBX_MUST_USE enum sbx_code sbx_ref_parse_in(const struct sbx_ref *declaring, const char *text,
                                             struct sbx_arena *arena, struct sbx_ref *ret,
                                             struct sbx_err *err);
-const char *sbx_ref_kind_name(enum sbx_ref_kind kind); /**< "name", "directory", "git", "oci" */
+const char *sbx_ref_kind_name(enum sbx_ref_kind kind); /**< "name", "directory", "git", "oci", "layout" */
 
 #endif

@@ -14,6 +14,8 @@ static void check(const struct sbx_ref *r)
 
     if (r->kind == SBX_REF_OCI && (!r->registry || !r->repository || !*r->repository))
         abort();
+    if (r->kind == SBX_REF_LAYOUT && (!r->path || !*r->path || r->registry))
+        abort();
     if (r->digest && !sbx_digest_valid(r->digest))
         abort();
     if (r->subdir && (r->subdir[0] == '/' || !strncmp(r->subdir, "..", 3) ||

@@ -32,6 +32,10 @@
     X(write_open)                                                                                  \
     X(write_set_format_pax_restricted)                                                             \
     X(write_set_bytes_in_last_block)                                                               \
+    X(write_add_filter_gzip)                                                                       \
+    X(write_set_filter_option)                                                                     \
+    X(write_set_format_raw)                                                                        \
+    X(write_set_format_ustar)                                                                      \
     X(write_header)                                                                                \
     X(write_data)                                                                                  \
     X(entry_new)                                                                                   \

@@ -21,7 +21,18 @@ struct sbx_remote {
     enum sbx_code (*load)(void *data, const struct sbx_ref *ref,
                           const struct sbx_kit_options *options, struct sbx_diags *diags,
                           struct sbx_artifact **ret, struct sbx_err *err);
+    /**
+     * What a reference that can move leads to now: the one to write instead, in arena. NULL: nobody knows.
+     * @param hurry it only makes a message better: give up after 3 s
+     */
+    enum sbx_code (*look)(void *data, const struct sbx_ref *ref, bool hurry,
+                          struct sbx_arena *arena, const char **ret, struct sbx_err *err);
 };
+/** SBX_OK, or SBX_SCHEMA with the immutable reference to write, looked up where it can be (C5, C11). */
+SBX_MUST_USE enum sbx_code sbx_remote_require_immutable(const struct sbx_remote *remote,
+                                                        const struct sbx_ref *ref,
+                                                        struct sbx_arena *arena,
+                                                        struct sbx_err *err);
 
 /** What a command takes kits and values from. */
 struct sbx_resolve {

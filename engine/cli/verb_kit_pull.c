@@ -1,0 +1,133 @@
+/* Kits on their way in: pull, resolve. */
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "groups.h"
+#include "out.h"
+#include "remote.h"
+#include "verbs.h"
+
+struct pull_opts {
+    struct sbx_remote_opts remote;
+};
+static const struct sbx_opt_group groups[] = {
+    SBX_GROUP(NULL, sbx_remote_rows, struct pull_opts, remote),
+};
+
+static bool is_free(const char *dir)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    bool empty = true;
+
+    if (!d)
+        return errno == ENOENT;
+    while (empty && (e = readdir(d)))
+        empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+    closedir(d);
+    return empty;
+}
+
+/* A kit that does not load is not handed out. */
+static enum sbx_code fetch(struct sbx_cli *cli, const struct sbx_kit_io *io,
+                           const struct sbx_place *place, const char *to, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    SBX_AUTO_FREE char *dir = NULL;
+    enum sbx_code rc = sbx_kit_fetch(io, place, &dir, err);
+
+    if (!rc)
+        rc = sbx_kit_check(dir, &cli->diags, &a, err);
+    sbx_cli_report(cli);
+    return rc ? rc : sbx_kit_copy(dir, to, err);
+}
+
+static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
+{
+    const struct pull_opts *o = cli->options;
+    const char *reference = cli->args.v[0], *to = cli->args.v[1];
+    const struct sbx_kit_io *io = NULL;
+    struct sbx_remote remote;
+    struct sbx_place place;
+    struct sbx_ref ref;
+    enum sbx_code rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
+
+    if (!rc)
+        rc = sbx_place_parse(reference, cli->arena, &place, err);
+    if (!rc)
+        rc = sbx_ref_parse(reference, cli->arena, &ref, err);
+    if (rc)
+        return rc;
+    sbx_resolve_remote(io, &remote);
+    rc = sbx_remote_require_immutable(&remote, &ref, cli->arena, err);
+    if (!rc && !is_free(to))
+        rc = sbx_err_set(err, SBX_EXISTS, "%s exists and is not an empty directory", to);
+    if (!rc)
+        rc = fetch(cli, io, &place, to, err);
+    if (rc)
+        return rc;
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli,
+                             json_pack("{s:s,s:s,s:s}", "reference", reference, "digest",
+                                       place.digest, "directory", to),
+                             err);
+    fprintf(cli->out, "Pulled %s into %s\n", reference, sbx_out_clean(cli->arena, to));
+    return SBX_OK;
+}
+
+static enum sbx_code resolve(struct sbx_cli *cli, struct sbx_err *err)
+{
+    const struct pull_opts *o = cli->options;
+    const char *now = NULL;
+    struct sbx_ref ref;
+    enum sbx_code rc = sbx_cli_pin(cli, &o->remote, cli->args.v[0], &now, err);
+
+    if (!rc && now == cli->args.v[0]) { /* one that cannot move, or a path */
+        rc = sbx_ref_parse(now, cli->arena, &ref, err);
+        if (!rc && ref.kind == SBX_REF_OCI)
+            now = sbx_arena_printf(cli->arena, "oci://%s/%s@%s", ref.registry, ref.repository,
+                                   ref.digest);
+    }
+    if (rc)
+        return rc;
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(
+            cli, json_pack("{s:s,s:s}", "reference", cli->args.v[0], "resolved", now), err);
+    fprintf(cli->out, "%s\n", now);
+    return SBX_OK;
+}
+
+const struct sbx_verb sbx_verb_kit_pull = {
+    .name = "pull",
+    .summary = "Fetch a kit into a directory",
+    .args = "REFERENCE DIRECTORY",
+    .about = "REFERENCE names a digest, as \"sbx kit push\" and \"sbx kit resolve\" print it: tags "
+             "can move.\n"
+             "DIRECTORY must not exist or be empty. What is pulled and pushed again has the same "
+             "digest.",
+    .example = "sbx kit pull oci://ghcr.io/me/my-kit@sha256:0123... ./my-kit",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct pull_opts),
+    .min = 2,
+    .max = 2,
+    .words = SBX_WORDS_DIRS,
+    .run = pull,
+};
+
+const struct sbx_verb sbx_verb_kit_resolve = {
+    .name = "resolve",
+    .summary = "Print the immutable reference of a kit",
+    .args = "REFERENCE",
+    .about = "A tag is looked up; printed is what --kit, extends and mixins take. A reference that "
+             "cannot move is\n"
+             "printed as it is, without asking anybody.",
+    .example = "sbx run shell --kit \"$(sbx kit resolve ghcr.io/me/my-kit:1.0)\"",
+    .groups = groups,
+    .n_groups = SBX_ARRAY_LEN(groups),
+    .size = sizeof(struct pull_opts),
+    .min = 1,
+    .max = 1,
+    .run = resolve,
+};

@@ -1,0 +1,149 @@
+#include "anchor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sbx/json.h"
+#include "sbx/store.h"
+
+#define INDEX_DEPTH_MAX 4 /* indexes within indexes; real ones have two */
+#define CHILDREN_MAX 1024 /* manifests of an index, layers of a manifest */
+
+struct copy {
+    struct kit_remote *from, *to;
+    struct sbx_cache *cache;
+    struct sbx_arena *arena;
+    bool near; /* one registry: blobs are mounted */
+};
+
+/* "docker.io/library/alpine:3" in its parts; the name as written, without tag. */
+static enum sbx_code split(const char *text, struct sbx_arena *arena, struct kit_image *ret,
+                           struct sbx_err *err)
+{
+    char *full = sbx_store_full_name(arena, text), *slash, *at, *colon;
+    const char *name_end;
+
+    if (!full)
+        return sbx_err_set(err, SBX_SCHEMA, "not the name of an image");
+    slash = strchr(full, '/');
+    *slash = '\0';
+    ret->place = (struct sbx_place){ .text = text, .registry = full, .repository = slash + 1 };
+    at = strchr(slash + 1, '@');
+    if (at) {
+        *at = '\0';
+        ret->place.digest = at + 1;
+    }
+    colon = strchr(slash + 1, ':');
+    if (colon) {
+        *colon = '\0';
+        ret->place.tag = colon + 1;
+    }
+    name_end = strrchr(text, ':');
+    if (!name_end || strchr(name_end, '/'))
+        name_end = text + strlen(text);
+    ret->pinned = sbx_arena_memdup(arena, text, (size_t)(name_end - text));
+    return ret->pinned ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+enum sbx_code kit_image_pin(const struct sbx_kit_io *io, const char *text, struct sbx_arena *arena,
+                            struct kit_image *ret, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    *ret = (struct kit_image){ .pinned = NULL };
+    if (strstr(text, "${{"))
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "sandbox.image %.200s: an image that an argument chooses cannot be "
+                           "pinned; write it out",
+                           text);
+    rc = split(text, arena, ret, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "sandbox.image %.200s", text);
+    if (ret->place.digest) { /* pinned by its author */
+        ret->pinned = text;
+        memcpy(ret->digest, ret->place.digest, sizeof(ret->digest));
+        return SBX_OK;
+    }
+    rc = sbx_kit_look(io, &ret->place, ret->digest, err);
+    if (rc)
+        return sbx_err_wrap(err, rc,
+                            "sandbox.image cannot be pinned; if only this machine has it: docker "
+                            "push %.200s",
+                            text);
+    ret->pinned = sbx_arena_printf(arena, "%s@%s", ret->pinned, ret->digest);
+    return ret->pinned ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+static enum sbx_code copy_blob(struct copy *c, const json_t *d, struct sbx_err *err)
+{
+    const char *digest = json_string_value(json_object_get(d, "digest"));
+    int64_t size = json_integer_value(json_object_get(d, "size"));
+    SBX_AUTO_FD int fd = -1;
+    bool there = false;
+    enum sbx_code rc = SBX_OK;
+
+    if (!digest || !sbx_digest_valid(digest) || size < 0 || size > SBX_STORE_SIZE_MAX)
+        return sbx_err_set(err, SBX_SCHEMA, "the image has a broken descriptor");
+    if (json_object_get(d, "urls")) /* kept elsewhere by design */
+        return SBX_OK;
+    if (c->near)
+        rc = c->to->ops->mount(c->to, digest, c->from->repository, &there, err);
+    if (!rc && !there)
+        rc = c->from->ops->pull_blob(c->from, digest, size, c->cache, err);
+    if (!rc && !there)
+        rc = sbx_blob_open(c->cache, digest, &fd, err);
+    return rc || there ? rc : c->to->ops->push_blob(c->to, digest, size, fd, err);
+}
+
+static enum sbx_code copy_manifest(struct copy *c, const char *digest, const char *tag, int depth,
+                                   struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *root = NULL;
+    const json_t *children, *child;
+    struct sbx_oci_doc doc;
+    enum sbx_code rc;
+    bool index;
+    size_t i;
+
+    if (depth > INDEX_DEPTH_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "indexes nested deeper than %d", INDEX_DEPTH_MAX);
+    rc = c->from->ops->manifest(c->from, digest, c->arena, &doc, err);
+    if (rc)
+        return rc;
+    root = json_loadb(doc.text, doc.len, 0, NULL);
+    index = json_is_array(json_object_get(root, "manifests"));
+    children = json_object_get(root, index ? "manifests" : "layers");
+    if (!root || json_array_size(children) > CHILDREN_MAX)
+        return sbx_err_set(err, SBX_SCHEMA, "%s is no manifest of an image", digest);
+    json_array_foreach((json_t *)children, i, child) {
+        const char *name = json_string_value(json_object_get(child, "digest"));
+
+        if (!name || !sbx_digest_valid(name))
+            return sbx_err_set(err, SBX_SCHEMA, "the image has a broken descriptor");
+        rc = index ? copy_manifest(c, name, NULL, depth + 1, err) : copy_blob(c, child, err);
+        if (rc)
+            return rc;
+    }
+    if (!index)
+        rc = copy_blob(c, json_object_get(root, "config"), err);
+    return rc ? rc
+              : c->to->ops->push_manifest(c->to, tag, doc.media_type, doc.text, doc.len, err);
+}
+
+enum sbx_code kit_anchor_make(const struct sbx_kit_io *io, const struct kit_image *i,
+                              struct kit_remote *to, struct sbx_cache *cache, const char *tag,
+                              struct sbx_err *err)
+{
+    SBX_AUTO_PTR(kit_remote) from = NULL;
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct copy c = { .to = to, .cache = cache, .arena = arena };
+    enum sbx_code rc = arena ? kit_remote_open(io, &i->place, false, &from, err)
+                             : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+
+    if (rc)
+        return rc;
+    c.from = from;
+    c.near = to->registry && !strcmp(to->registry, from->registry);
+    rc = copy_manifest(&c, i->digest, tag, 0, err);
+    return rc ? sbx_err_wrap(err, rc, "keep image %s with the kit", i->pinned) : SBX_OK;
+}

@@ -1,0 +1,108 @@
+/* A kit of the cache to where the user wants it: whole, under its name at the end. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "artifact.h"
+#include "sbx/file.h"
+
+#define DEPTH_MAX 512 /* directories within each other; PATH_MAX allows at most 2,048 */
+
+static mode_t masked(mode_t mode)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return (mode & 0777 & ~mask) | (mode & 0700); /* what the owner may do is part of the kit */
+}
+
+static enum sbx_code copy_file(int from, int to, const char *name, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_KIT_FILE_MAX);
+    SBX_AUTO_FD int out = -1;
+    struct stat st;
+    enum sbx_code rc = sbx_file_read(from, name, &text, err);
+
+    if (rc)
+        return rc;
+    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out < 0 || fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) ||
+        (text.len && sbx_write_all(out, text.ptr, text.len)) || fchmod(out, masked(st.st_mode)))
+        return sbx_err_errno(err, "write %s", name);
+    return SBX_OK;
+}
+
+static enum sbx_code copy_tree(int from, int to, int depth, struct sbx_err *err);
+
+static enum sbx_code copy_dir(int from, int to, const char *name, int depth, struct sbx_err *err)
+{
+    SBX_AUTO_FD int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    SBX_AUTO_FD int out = -1;
+
+    if (in < 0 || mkdirat(to, name, 0700))
+        return sbx_err_errno(err, "make %s", name);
+    out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (out < 0 || fchmod(out, masked(0755)))
+        return sbx_err_errno(err, "make %s", name);
+    return copy_tree(in, out, depth + 1, err);
+}
+
+static enum sbx_code copy_tree(int from, int to, int depth, struct sbx_err *err)
+{
+    int again = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again < 0 ? NULL : fdopendir(again);
+    enum sbx_code rc = SBX_OK;
+    struct dirent *e;
+
+    if (!d) {
+        if (again >= 0)
+            close(again);
+        return sbx_err_errno(err, "read a directory of the cache");
+    }
+    if (depth > DEPTH_MAX)
+        rc = sbx_err_set(err, SBX_LIMIT, "more than %d directories within each other", DEPTH_MAX);
+    while (!rc && (e = readdir(d))) {
+        struct stat st;
+
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            rc = sbx_err_errno(err, "%s", e->d_name);
+        else if (S_ISDIR(st.st_mode))
+            rc = copy_dir(from, to, e->d_name, depth, err);
+        else
+            rc = copy_file(from, to, e->d_name, err);
+    }
+    closedir(d);
+    return rc;
+}
+
+enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *tmp = NULL;
+    SBX_AUTO_FD int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    SBX_AUTO_FD int out = -1;
+    size_t len = strlen(to);
+    enum sbx_code rc;
+
+    while (len > 1 && to[len - 1] == '/')
+        len--;
+    if (in < 0)
+        return sbx_err_errno(err, "%s", from);
+    if (asprintf(&tmp, "%.*s.sbx-XXXXXX", (int)len, to) < 0)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (!mkdtemp(tmp))
+        return sbx_err_errno(err, "make a directory beside %s", to);
+    out = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rc = out < 0 || fchmod(out, masked(0755)) ? sbx_err_errno(err, "open %s", tmp)
+                                              : copy_tree(in, out, 0, err);
+    if (!rc && rename(tmp, to))
+        rc = errno == ENOTEMPTY || errno == EEXIST
+                 ? sbx_err_set(err, SBX_EXISTS, "%s exists and is not empty", to)
+                 : sbx_err_errno(err, "make %s", to);
+    if (rc && sbx_dir_remove(AT_FDCWD, tmp, NULL))
+        return rc;
+    return rc;
+}

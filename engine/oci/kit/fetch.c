@@ -1,0 +1,175 @@
+/* A kit from its place into the cache: CACHE/kits/HEX, named by its manifest's digest. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "artifact.h"
+#include "remote.h"
+#include "sbx/file.h"
+
+struct fetch {
+    const struct sbx_kit_io *io;
+    const struct sbx_place *place;
+    struct sbx_cache *cache;
+    struct kit_remote *rm; /* NULL until something is not in the cache */
+    struct sbx_arena *arena;
+};
+
+static enum sbx_code need_remote(struct fetch *f, struct sbx_err *err)
+{
+    return f->rm ? SBX_OK : kit_remote_open(f->io, f->place, false, &f->rm, err);
+}
+
+/* From the cache, else from the place. */
+static enum sbx_code get_manifest(struct fetch *f, struct sbx_buf *out, struct sbx_err *err)
+{
+    char unused[SBX_DIGEST_TEXT_SIZE], self[64];
+    struct sbx_oci_doc doc;
+    SBX_AUTO_FD int fd = -1;
+    enum sbx_code rc;
+
+    if (sbx_blob_has(f->cache, f->place->digest, NULL) &&
+        !sbx_blob_open(f->cache, f->place->digest, &fd, NULL)) {
+        snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+        return sbx_file_read(AT_FDCWD, self, out, err);
+    }
+    rc = need_remote(f, err);
+    if (!rc)
+        rc = f->rm->ops->manifest(f->rm, f->place->digest, f->arena, &doc, err);
+    if (!rc)
+        rc = sbx_blob_put_mem(f->cache, doc.text, doc.len, f->place->digest, unused, err);
+    return rc ? rc : sbx_buf_add(out, doc.text, doc.len);
+}
+
+static enum sbx_code get_blob(struct fetch *f, const struct kit_blob *b, int *ret_fd,
+                              struct sbx_err *err)
+{
+    struct stat st;
+    enum sbx_code rc = SBX_OK;
+
+    if (!sbx_blob_has(f->cache, b->digest, NULL)) {
+        rc = need_remote(f, err);
+        if (!rc)
+            rc = f->rm->ops->pull_blob(f->rm, b->digest, b->size, f->cache, err);
+    }
+    if (!rc)
+        rc = sbx_blob_open(f->cache, b->digest, ret_fd, err);
+    if (!rc && (fstat(*ret_fd, &st) || st.st_size != b->size))
+        rc = sbx_err_set(err, SBX_SCHEMA, "blob %s has %lld bytes, but the manifest says %lld",
+                         b->digest, (long long)st.st_size, (long long)b->size);
+    return rc;
+}
+
+static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int dir,
+                                struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
+    SBX_AUTO_FD int fd = -1;
+    char self[64];
+    enum sbx_code rc = get_blob(f, b, &fd, err);
+
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (!rc)
+        rc = sbx_file_read(AT_FDCWD, self, &text, err);
+    return rc ? rc
+              : sbx_file_write(dir, "spec.yaml", text.ptr ? text.ptr : "", text.len, 0644, err);
+}
+
+static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_REGISTRY_MANIFEST_MAX);
+    SBX_AUTO_FD int layer = -1;
+    struct kit_manifest m;
+    enum sbx_code rc = get_manifest(f, &text, err);
+
+    if (!rc)
+        rc = kit_manifest_parse(text.ptr ? text.ptr : "", text.len, &m, err);
+    if (!rc)
+        rc = write_spec(f, &m.config, dir, err);
+    if (rc || !m.has_layer)
+        return rc;
+    rc = get_blob(f, &m.layer, &layer, err);
+    return rc ? rc : kit_layer_unpack(layer, dir, err);
+}
+
+/* All of it, or nothing: made under another name. */
+static enum sbx_code make(struct fetch *f, const char *kits, const char *path, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *tmp = NULL;
+    SBX_AUTO_FD int dir = -1;
+    enum sbx_code rc = sbx_dir_make(kits, 0700, err);
+
+    if (rc)
+        return rc;
+    if (asprintf(&tmp, "%s/.tmp-XXXXXX", kits) < 0)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (!mkdtemp(tmp))
+        return sbx_err_errno(err, "make a directory in %s", kits);
+    dir = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rc = dir < 0 ? sbx_err_errno(err, "open %s", tmp) : fill(f, dir, err);
+    if (!rc && syncfs(dir))
+        rc = sbx_err_errno(err, "write %s", tmp);
+    if (!rc && rename(tmp, path) && errno != EEXIST && errno != ENOTEMPTY)
+        rc = sbx_err_errno(err, "name %s", path);
+    if (!access(tmp, F_OK) && sbx_dir_remove(AT_FDCWD, tmp, NULL))
+        return rc; /* `cache prune` removes it */
+    return rc;
+}
+
+enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place *p, char **ret_dir,
+                            struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_PTR(sbx_cache) cache = NULL;
+    SBX_AUTO_FREE char *kits = NULL, *path = NULL;
+    struct fetch f = { .io = io, .place = p, .arena = arena };
+    enum sbx_code rc;
+
+    if (!arena || asprintf(&kits, "%s/kits", io->cache) < 0 ||
+        asprintf(&path, "%s/%s", kits, p->digest + strlen("sha256:")) < 0)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (access(path, F_OK)) {
+        rc = sbx_cache_open(io->cache, &cache, err);
+        f.cache = cache;
+        if (!rc)
+            rc = make(&f, kits, path, err);
+        kit_remote_close(f.rm);
+        if (rc)
+            return sbx_err_wrap(err, rc, "kit %s", p->text);
+    }
+    *ret_dir = SBX_TAKE(path);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_kit_look(const struct sbx_kit_io *io, const struct sbx_place *p,
+                           char ret_digest[SBX_DIGEST_TEXT_SIZE], struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_PTR(kit_remote) rm = NULL;
+    struct sbx_oci_doc doc;
+    enum sbx_code rc = arena ? kit_remote_open(io, p, false, &rm, err)
+                             : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+
+    if (!rc)
+        rc = rm->ops->look(rm, sbx_place_reference(p), arena, &doc, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "%s", p->text);
+    memcpy(ret_digest, doc.digest, sizeof(doc.digest));
+    return SBX_OK;
+}
+
+enum sbx_code sbx_kit_manifest(const struct sbx_kit_io *io, const struct sbx_place *p,
+                               struct sbx_arena *arena, struct sbx_oci_doc *ret,
+                               struct sbx_err *err)
+{
+    SBX_AUTO_PTR(kit_remote) rm = NULL;
+    struct kit_manifest unused;
+    enum sbx_code rc = kit_remote_open(io, p, false, &rm, err);
+
+    if (!rc)
+        rc = rm->ops->manifest(rm, sbx_place_reference(p), arena, ret, err);
+    if (!rc)
+        rc = kit_manifest_parse(ret->text, ret->len, &unused, err);
+    return rc ? sbx_err_wrap(err, rc, "%s", p->text) : SBX_OK;
+}

@@ -1,0 +1,191 @@
+/* From a directory to an artifact, and on to its place. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "anchor.h"
+#include "artifact.h"
+#include "sbx/file.h"
+
+#define LOCAL_LOOK_MS 10000 /* for a place without a network, a look-up is a courtesy */
+
+struct push {
+    const struct sbx_kit_io *io;
+    const struct sbx_place *place;
+    enum sbx_anchor anchor;
+    struct sbx_arena *arena;
+    struct sbx_pushed *ret;
+    struct sbx_artifact *a;
+    struct sbx_cache *cache;
+    struct kit_remote *rm;
+    struct sbx_buf spec; /* the configuration's bytes */
+    struct kit_image image;
+    bool has_image; /* pinned */
+    char note[512];
+};
+
+static enum sbx_code read_spec(const char *dir, struct sbx_buf *out, const char **ret_name,
+                               struct sbx_err *err)
+{
+    static const char *const names[] = { "spec.yaml", "spec.yml" };
+    SBX_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum sbx_code rc = SBX_NOT_FOUND;
+
+    if (fd < 0)
+        return sbx_err_errno(err, "%s", dir);
+    for (size_t i = 0; rc == SBX_NOT_FOUND && i < SBX_ARRAY_LEN(names); i++) {
+        *ret_name = names[i];
+        rc = sbx_file_read(fd, names[i], out, err);
+    }
+    return rc;
+}
+
+static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *diags,
+                          struct sbx_buf *text, const char **ret_name, struct sbx_err *err)
+{
+    struct stat st;
+    enum sbx_code rc;
+
+    if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
+        return sbx_err_set(err, SBX_USAGE, "%s is a file; give the directory that holds spec.yaml",
+                           dir);
+    rc = sbx_kit_check(dir, diags, &p->a, err);
+    if (!rc && strcmp(p->a->schema_version, "2") != 0)
+        rc = sbx_err_set(err, SBX_UNSUPPORTED,
+                         "kit %s is of version 1, which is not pushed: run \"sbx kit migrate %s\" "
+                         "first",
+                         p->a->name, dir);
+    return rc ? rc : read_spec(dir, text, ret_name, err);
+}
+
+/* A place on this machine takes the kit as it is when the image's registry does not answer. */
+static enum sbx_code pin(struct push *p, struct sbx_err *err)
+{
+    struct sbx_kit_io io = *p->io;
+    struct sbx_err why = SBX_ERR_INIT;
+    enum sbx_code rc;
+
+    if (!p->a->image || !*p->a->image)
+        return SBX_OK;
+    if (p->place->layout)
+        io.limit_ms = LOCAL_LOOK_MS;
+    rc = kit_image_pin(&io, p->a->image, p->arena, &p->image, p->place->layout ? &why : err);
+    if (rc == SBX_OK)
+        p->has_image = true;
+    if (rc && p->place->layout && rc != SBX_NO_MEMORY) {
+        snprintf(p->note, sizeof(p->note), "the image is not pinned: %.400s", why.text);
+        rc = SBX_OK;
+    }
+    p->ret->image = p->has_image ? p->image.pinned : p->a->image;
+    return rc;
+}
+
+static enum sbx_code make_spec(struct push *p, const char *dir, const char *name,
+                               const struct sbx_buf *text, struct sbx_err *err)
+{
+    const char *image = p->has_image && strcmp(p->image.pinned, p->a->image) != 0 ? p->image.pinned
+                                                                                  : NULL;
+    enum sbx_code rc;
+
+    if (!image && !p->a->build.set)
+        return sbx_buf_add(&p->spec, text->ptr, text->len);
+    rc = kit_spec_distribute(name, text->ptr, text->len, image, &p->spec, err);
+    return rc ? sbx_err_wrap(err, rc, "%s/%s", dir, name) : SBX_OK;
+}
+
+static enum sbx_code push_spec(struct push *p, struct kit_blob *ret, struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = memfd_create("spec", MFD_CLOEXEC);
+
+    if (fd < 0 || sbx_write_all(fd, p->spec.ptr, p->spec.len))
+        return sbx_err_errno(err, "keep the spec");
+    if (sbx_digest(p->spec.ptr, p->spec.len, ret->digest))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    ret->size = (int64_t)p->spec.len;
+    return p->rm->ops->push_blob(p->rm, ret->digest, ret->size, fd, err);
+}
+
+/* Before the kit itself: a kit that can be found has its anchor. */
+static enum sbx_code make_anchor(struct push *p, const char *tag, struct sbx_err *err)
+{
+    const char *anchor;
+    enum sbx_code rc;
+
+    if (!p->has_image || p->anchor == SBX_ANCHOR_NONE || p->place->layout)
+        return SBX_OK;
+    if (p->anchor == SBX_ANCHOR_AUTO && strcmp(p->rm->registry, p->image.place.registry) != 0) {
+        snprintf(p->note, sizeof(p->note),
+                 "the image is in another registry (%.100s), which may collect it some day; "
+                 "--anchor=copy keeps a copy with the kit",
+                 p->image.place.registry);
+        return SBX_OK;
+    }
+    anchor = sbx_arena_printf(p->arena, "_kit_%s", tag);
+    if (!anchor)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (strlen(anchor) > 128)
+        return sbx_err_set(err, SBX_USAGE, "tag %s is too long for its anchor _kit_%s", tag, tag);
+    rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, anchor, err);
+    if (!rc)
+        p->ret->anchor = anchor;
+    return rc;
+}
+
+static enum sbx_code publish(struct push *p, struct sbx_err *err)
+{
+    const char *tag = p->place->tag ? p->place->tag : "latest";
+    struct kit_manifest m = { .has_layer = true };
+    SBX_AUTO_FREE char *text = NULL;
+    SBX_AUTO_FD int layer = -1;
+    enum sbx_code rc = kit_layer_make(p->a, p->io->cache, &layer, &m.layer, err);
+
+    if (!rc)
+        rc = kit_remote_open(p->io, p->place, true, &p->rm, err);
+    if (!rc)
+        rc = make_anchor(p, tag, err);
+    if (!rc)
+        rc = push_spec(p, &m.config, err);
+    if (!rc)
+        rc = p->rm->ops->push_blob(p->rm, m.layer.digest, m.layer.size, layer, err);
+    if (!rc)
+        rc = kit_manifest_write(p->a, &m, &text, err);
+    if (!rc)
+        rc = sbx_digest(text, strlen(text), p->ret->digest);
+    return rc ? rc
+              : p->rm->ops->push_manifest(p->rm, tag, TYPE_MANIFEST, text, strlen(text), err);
+}
+
+enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const struct sbx_place *p,
+                           enum sbx_anchor anchor, struct sbx_diags *diags,
+                           struct sbx_arena *arena, struct sbx_pushed *ret, struct sbx_err *err)
+{
+    struct push push = { .io = io, .place = p, .anchor = anchor, .arena = arena, .ret = ret,
+                         .spec = SBX_BUF_INIT(SBX_SPEC_MAX) };
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
+    const char *name = NULL;
+    enum sbx_code rc;
+
+    *ret = (struct sbx_pushed){ .image = NULL };
+    if (p->digest)
+        return sbx_err_set(err, SBX_USAGE, "%s: a push has a tag, not a digest", p->text);
+    rc = load(&push, dir, diags, &text, &name, err);
+    if (!rc)
+        rc = pin(&push, err);
+    if (!rc)
+        rc = make_spec(&push, dir, name, &text, err);
+    if (!rc)
+        rc = sbx_dir_make(io->cache, 0700, err);
+    if (!rc)
+        rc = sbx_cache_open(io->cache, &push.cache, err);
+    if (!rc)
+        rc = publish(&push, err);
+    if (push.note[0])
+        ret->note = sbx_arena_strdup(arena, push.note);
+    kit_remote_close(push.rm);
+    sbx_cache_close(push.cache);
+    sbx_artifact_free(push.a);
+    sbx_buf_release(&push.spec);
+    return rc;
+}

@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "remote.h"
+
+struct repository {
+    struct kit_remote rm;
+    struct sbx_registry *r;
+    char *registry, *name;
+};
+
+#define R(remote) ((struct repository *)(remote))
+
+static enum sbx_code manifest(struct kit_remote *rm, const char *reference, struct sbx_arena *arena,
+                              struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    return sbx_registry_manifest(R(rm)->r, rm->repository, reference, arena, ret, err);
+}
+
+static enum sbx_code look(struct kit_remote *rm, const char *reference, struct sbx_arena *arena,
+                          struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    return sbx_registry_look(R(rm)->r, rm->repository, reference, arena, ret, err);
+}
+
+static enum sbx_code push_manifest(struct kit_remote *rm, const char *tag, const char *type,
+                                   const char *text, size_t len, struct sbx_err *err)
+{
+    return sbx_registry_push_manifest(R(rm)->r, rm->repository, tag, type, text, len, err);
+}
+
+static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_t size,
+                               struct sbx_cache *cache, struct sbx_err *err)
+{
+    return sbx_registry_pull_blob(R(rm)->r, rm->repository, digest, size, cache, err);
+}
+
+static enum sbx_code push_blob(struct kit_remote *rm, const char *digest, int64_t size, int fd,
+                               struct sbx_err *err)
+{
+    return sbx_registry_push_blob(R(rm)->r, rm->repository, digest, size, fd, NULL, err);
+}
+
+static enum sbx_code mount_blob(struct kit_remote *rm, const char *digest, const char *from,
+                                bool *ret, struct sbx_err *err)
+{
+    return sbx_registry_mount_blob(R(rm)->r, rm->repository, digest, from, ret, err);
+}
+
+static enum sbx_code tags(struct kit_remote *rm, struct sbx_arena *arena, const char *const **ret,
+                          size_t *ret_n, struct sbx_err *err)
+{
+    return sbx_registry_tags(R(rm)->r, rm->repository, arena, ret, ret_n, err);
+}
+
+static enum sbx_code remove_one(struct kit_remote *rm, const char *reference, struct sbx_err *err)
+{
+    return sbx_registry_delete(R(rm)->r, rm->repository, reference, err);
+}
+
+static void registry_free(struct kit_remote *rm)
+{
+    sbx_registry_close(R(rm)->r);
+    free(R(rm)->registry);
+    free(R(rm)->name);
+    free(rm);
+}
+
+static const struct kit_remote_ops ops = {
+    .name = "registry",
+    .manifest = manifest,
+    .look = look,
+    .push_manifest = push_manifest,
+    .pull_blob = pull_blob,
+    .push_blob = push_blob,
+    .mount = mount_blob,
+    .tags = tags,
+    .remove = remove_one,
+    .free = registry_free,
+};
+
+enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct sbx_place *p,
+                                       struct kit_remote **ret, struct sbx_err *err)
+{
+    struct sbx_registry_opts opts = { .host = p->registry,
+                                      .plain_http = io->plain_http,
+                                      .limit_ms = io->limit_ms,
+                                      .progress = io->progress };
+    struct repository *r = calloc(1, sizeof(*r));
+    enum sbx_code rc = SBX_NO_MEMORY;
+
+    if (!r)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    r->rm.ops = &ops;
+    r->registry = strdup(p->registry);
+    r->name = strdup(p->repository);
+    if (r->registry && r->name)
+        rc = sbx_registry_open(&opts, &r->r, err);
+    else
+        sbx_err_set(err, rc, "out of memory");
+    if (rc) {
+        registry_free(&r->rm);
+        return rc;
+    }
+    r->rm.registry = r->registry;
+    r->rm.repository = r->name;
+    *ret = &r->rm;
+    return SBX_OK;
+}

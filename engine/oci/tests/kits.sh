@@ -1,0 +1,132 @@
+#!/bin/bash
+# Kits to a registry and back, through layouts and archives, and into a plan; read and written by skopeo too.
+# shellcheck source=engine/oci/tests/registry.sh disable=SC2034
+. "${SBX_SOURCE_DIR:?}/engine/oci/tests/registry.sh"
+
+mkdir -p mix/files/home/bin mix/files/workspace/docs "mix/files/home/with space"
+cat >mix/spec.yaml <<'KIT'
+schemaVersion: "2"
+kind: mixin
+name: tools # a comment
+displayName: Tools
+version: "1.2"
+description: Tools for all
+sourceURL: https://example.com/tools
+environment:
+  variables: { TOOLS: "yes" }
+KIT
+printf '#!/bin/sh\necho hi\n' >mix/files/home/bin/hi
+chmod 751 mix/files/home/bin/hi
+printf 'text' >mix/files/workspace/docs/read.me
+: >"mix/files/home/with space/empty"
+long=mix/files/home/$(printf 'd%.0s' {1..90})/$(printf 'é%.0s' {1..60})
+mkdir -p "$(dirname "$long")"
+printf 'long' >"$long"
+chmod 600 "$long"
+
+registry plain
+plain=$host
+
+# --- push: what is printed is the reference, and what lies there is what the specification says
+t 0 "Pushed oci://$plain/team/tools@sha256:" kit push mix "$plain/team/tools:1.0"
+ref=${out##* }
+digest=${ref##*@}
+t 0 "$ref" kit resolve "$plain/team/tools:1.0"
+t 0 "$ref" kit resolve "$ref"
+manifest=$(skopeo inspect --raw --tls-verify=false "docker://$plain/team/tools:1.0")
+is "digest of the manifest" "sha256:$(printf '%s' "$manifest" | sha256sum | cut -d' ' -f1)" "$digest"
+is "artifact type" "$(jq -r .artifactType <<<"$manifest")" application/vnd.docker.sandbox.kit.v2
+is "config type" "$(jq -r .config.mediaType <<<"$manifest")" application/vnd.docker.sandbox.kit.v2.spec+yaml
+is "config is the spec" "$(jq -r .config.digest <<<"$manifest")" "sha256:$(sha256sum <mix/spec.yaml | cut -d' ' -f1)"
+is "one layer" "$(jq -r '.layers | map(.mediaType) | join(",")' <<<"$manifest")" \
+    application/vnd.oci.image.layer.v1.tar+gzip
+is "annotations" "$(jq -cS .annotations <<<"$manifest")" \
+    '{"org.opencontainers.image.created":"1970-01-01T00:00:00Z","org.opencontainers.image.description":"Tools for all","org.opencontainers.image.source":"https://example.com/tools","org.opencontainers.image.title":"Tools","vnd.docker.sandbox.kit.kind":"mixin","vnd.docker.sandbox.kit.name":"tools","vnd.docker.sandbox.kit.version":"1.2"}'
+layer=$(jq -r '.layers[0].digest' <<<"$manifest")
+curl -s "http://$plain/v2/team/tools/blobs/$layer" >layer.gz
+is "gzip header without time, name and system" "$(head -c 10 layer.gz | od -An -tx1 | tr -d ' \n')" 1f8b08000000000000ff
+is "entries" "$(tar --numeric-owner --full-time -tvzf layer.gz 2>/dev/null | awk '{print $1, $2, $4, $5}' | sort -u)" \
+    "$(printf '%s\n' '-rw-r--r-- 1000/1000 1970-01-01 00:00:00' '-rwxr-xr-x 1000/1000 1970-01-01 00:00:00')"
+
+# --- equal kits have equal digests, whatever the clock, the umask, the zone
+(
+    umask 077
+    export TZ=Asia/Tokyo
+    cp -r mix mix2
+    "$SBX_BIN" kit push mix2 "$plain/team/tools:2.0" >second 2>&1
+)
+is "the same digest again" "$(sed 's/.*@//' second)" "$digest"
+SOURCE_DATE_EPOCH=86400 t 0 sha256: kit push mix "$plain/team/tools:dated" --json
+is "SOURCE_DATE_EPOCH counts" "$(jq -r .digest <<<"$out" | grep -c "$digest")" 0
+
+# --- pull, and push again
+t 0 "Pulled" kit pull "$ref" pulled
+diff -r mix pulled >/dev/null || { echo "FAILED: pulled is not what was pushed"; diff -r mix pulled; fail=1; }
+is "mode of a program" "$(stat -c %a pulled/files/home/bin/hi)" 755
+is "mode of a file" "$(stat -c %a "pulled/${long#mix/}")" 644
+t 0 "@$digest" kit push pulled "$plain/other/tools:1.0"
+(umask 0177 && "$SBX_BIN" kit pull "$ref" masked >/dev/null 2>&1 && "$SBX_BIN" kit push masked "$plain/other/tools:2" >third 2>&1)
+is "the same digest after a pull under a umask" "$(sed 's/.*@//' third)" "$digest"
+t 1 "exists and is not an empty directory" kit pull "$ref" pulled
+t 1 "can move: kits are taken by digest or commit only; write what it is now: $ref" kit pull "$plain/team/tools:1.0" no
+t 1 "MANIFEST_UNKNOWN" kit pull "oci://$plain/team/tools@sha256:$(printf '0%.0s' {1..64})" no
+t 1 "404, not found" kit resolve "$plain/team/tools:none"
+[ ! -e no ] || { echo "FAILED: a refused pull left something"; fail=1; }
+
+mkdir ws child
+# --- in a plan: by digest, in both spellings; tags are refused with the reference to paste
+t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
+t 0 '"TOOLS"' plan shell ws --kit "${ref#oci://}" --output json
+t 1 "write what it is now: $ref" plan shell ws --kit "oci://$plain/team/tools:1.0"
+t 1 "a registry reference must name a digest" plan shell ws --kit "$plain/team/tools"
+t 0 "tools" kit inspect "$plain/team/tools:1.0"
+t 0 "VALID: tools (mixin)" kit validate "$ref"
+cat >child/spec.yaml <<KIT
+schemaVersion: "2"
+kind: sandbox
+name: child
+sandbox: { image: "x:1" }
+mixins: [ "$ref" ]
+KIT
+t 0 '"TOOLS"' plan ./child ws --output json
+
+# --- offline from here on
+kill "$pid" && wait "$pid" 2>/dev/null
+t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
+t 0 '"TOOLS"' plan ./child ws --output json
+t 0 "Pulled" kit pull "$ref" offline
+t 1 "a registry reference must name a digest" plan shell ws --kit "oci://$plain/team/tools:1.0"
+rm -rf "$XDG_CACHE_HOME/sbx/kits"
+t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json # from the blobs
+
+# --- layouts and archives, without a registry
+t 0 "Pushed oci-layout:lay@$digest" kit push mix oci-layout:lay:1.0
+t 0 "oci-layout:lay@$digest" kit resolve oci-layout:lay:1.0
+t 0 "Pulled" kit pull "oci-layout:lay@$digest" fromlayout
+diff -r mix fromlayout >/dev/null || { echo "FAILED: a layout changes the kit"; fail=1; }
+t 0 '"TOOLS"' plan shell ws --kit "oci-layout:lay@$digest" --output json
+t 1 "write what it is now: oci-layout:lay@$digest" plan shell ws --kit oci-layout:lay:1.0
+t 0 "Packed mix.tar@$digest" kit pack mix -o mix.tar -t 1.0
+t 0 "Packed again.tar@$digest" kit pack mix2 -o again.tar -t 1.0
+cmp mix.tar again.tar || { echo "FAILED: an archive is not the same twice"; fail=1; }
+registry other
+skopeo copy -q --dest-tls-verify=false oci-archive:mix.tar:1.0 "docker://$host/by/skopeo:1.0" || fail=1
+rm -rf "$XDG_CACHE_HOME"
+t 0 "oci://$host/by/skopeo@$digest" kit resolve "$host/by/skopeo:1.0"
+t 0 "Pulled" kit pull "$host/by/skopeo@$digest" fromskopeo
+diff -r mix fromskopeo >/dev/null || { echo "FAILED: skopeo's copy is another kit"; fail=1; }
+skopeo copy -q --src-tls-verify=false "docker://$host/by/skopeo:1.0" oci:lay2:1.0 || fail=1
+t 0 "Pulled" kit pull "oci-layout:lay2@$digest" fromlay2
+t 0 "Deleted oci-layout:lay:1.0@$digest" kit delete oci-layout:lay:1.0
+t 1 "no tag 1.0" kit resolve oci-layout:lay:1.0
+
+# --- what is not a kit, and bad input
+mkdir bad && printf 'schemaVersion: "2"\nkind: mixin\nname: bad\nnonsense: 1\n' >bad/spec.yaml
+t 1 "nonsense" kit push bad "$host/team/bad:1"
+t 1 "404, not found" kit resolve "$host/team/bad:1"
+t 2 "a push has a tag, not a digest" kit push mix "$host/team/bad@$digest"
+t 1 "names no registry" kit push mix somewhere
+t 1 "No such file" kit push nowhere "$host/team/bad:1"
+t 2 "give the directory" kit push mix/spec.yaml "$host/team/bad:1"
+t 2 "Add -o FILE" kit pack mix
+finish

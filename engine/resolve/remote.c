@@ -1,0 +1,64 @@
+#include "sbx/resolve_remote.h"
+
+#include "resolve_impl.h"
+
+#define LOOK_MS 3000 /* of a look-up that only makes a refusal more helpful (C11) */
+
+static bool is_artifact(const struct sbx_ref *ref)
+{
+    return ref->kind == SBX_REF_OCI || ref->kind == SBX_REF_LAYOUT;
+}
+
+static enum sbx_code load(void *data, const struct sbx_ref *ref,
+                          const struct sbx_kit_options *options, struct sbx_diags *diags,
+                          struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct sbx_place place = sbx_place_of(ref);
+    SBX_AUTO_FREE char *dir = NULL;
+    enum sbx_code rc;
+
+    if (!is_artifact(ref))
+        return sbx_unbuilt_ref(ref, err);
+    rc = sbx_kit_fetch(data, &place, &dir, err);
+    return rc ? rc : sbx_kit_load_with(dir, options, diags, ret, err);
+}
+
+static enum sbx_code look(void *data, const struct sbx_ref *ref, bool hurry,
+                          struct sbx_arena *arena, const char **ret, struct sbx_err *err)
+{
+    struct sbx_kit_io io = *(const struct sbx_kit_io *)data;
+    struct sbx_place place = sbx_place_of(ref);
+    char digest[SBX_DIGEST_TEXT_SIZE];
+    enum sbx_code rc;
+
+    if (!is_artifact(ref))
+        return sbx_unbuilt_ref(ref, err);
+    if (hurry)
+        io.limit_ms = LOOK_MS;
+    rc = sbx_kit_look(&io, &place, digest, err);
+    if (rc)
+        return rc;
+    *ret = sbx_place_pinned(arena, &place, digest);
+    return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+void sbx_resolve_remote(const struct sbx_kit_io *io, struct sbx_remote *ret)
+{
+    *ret = (struct sbx_remote){ .data = (void *)io, .load = load, .look = look };
+}
+
+enum sbx_code sbx_remote_require_immutable(const struct sbx_remote *remote,
+                                           const struct sbx_ref *ref, struct sbx_arena *arena,
+                                           struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_ref_require_immutable(ref, err);
+    struct sbx_err unused = SBX_ERR_INIT;
+    const char *now = NULL;
+
+    if (!rc || !remote->look || remote->look(remote->data, ref, true, arena, &now, &unused))
+        return rc;
+    return sbx_err_set(err, rc,
+                       "kit reference \"%.200s\" can move: kits are taken by digest or commit only; "
+                       "write what it is now: %s",
+                       ref->text, now);
+}
