@@ -13,13 +13,13 @@ struct writer {
 
 static void put(struct writer *w, json_t *object, const char *key, json_t *value)
 {
-    if (!object || !value || json_object_set_new(object, key, value))
+    if (!value || json_object_set_new(object, key, value)) /* which takes the value even if it fails */
         w->bad = true;
 }
 
 static void add(struct writer *w, json_t *list, json_t *value)
 {
-    if (!list || !value || json_array_append_new(list, value))
+    if (!value || json_array_append_new(list, value))
         w->bad = true;
 }
 
