@@ -14,17 +14,44 @@ static const struct sbx_pos *place_of(const struct sbx_checker *c, const void *f
     return c->near ? &c->near->pos : &c->a->at.pos;
 }
 
+/* A field's path as a spec of version 1 spells it. Numbers of list items are those of the folded list. */
+static const char *spelling(const struct sbx_checker *c, char out[SBX_PATH_MAX])
+{
+    static const struct { const char *path, *old; } rows[] = {
+        { "permissions.network.allow", "network.allowedDomains" },
+        { "permissions.network.deny", "network.deniedDomains" },
+        { "agentInstructions.filename", "sandbox.aiFilename" },
+        { "agentInstructions.content", "agentContext" },
+        { "sandbox.resources.memory", "sandbox.resources.memoryMB" },
+        { "setup.install", "commands.install" },
+        { "setup.startup", "commands.startup" },
+        { "setup.files", "commands.initFiles" },
+        { "ports", "publishedPorts" },
+    };
+
+    for (size_t i = 0; !c->composed && sbx_check_is_old(c) && i < SBX_ARRAY_LEN(rows); i++) {
+        size_t len = strlen(rows[i].path);
+
+        if (strncmp(c->path, rows[i].path, len) || (c->path[len] && !strchr(".[", c->path[len])))
+            continue;
+        snprintf(out, SBX_PATH_MAX, "%s%s", rows[i].old, c->path + len);
+        return out;
+    }
+    return c->path;
+}
+
 void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const char *code,
                       const void *field, const char *key, const char *hint, const char *fmt, ...)
 {
     size_t mark = key ? sbx_check_enter(c, "%s%s", c->path_len ? "." : "", key) : c->path_len;
-    char message[1024];
+    char message[1024], old[SBX_PATH_MAX];
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);
     va_end(args);
-    sbx_diags_add(c->diags, severity, code, *place_of(c, field), c->path, hint, "%s", message);
+    sbx_diags_add(c->diags, severity, code, *place_of(c, field), spelling(c, old), hint, "%s",
+                  message);
     sbx_check_leave(c, mark);
 }
 

@@ -56,7 +56,8 @@ static void check_domain(struct sbx_checker *c, const struct allowed *allowed, c
     if (covered(allowed, &host))
         return;
     sbx_check_report(c, c->composed && !old ? SBX_ERROR : SBX_WARNING, "uncovered-domain", field,
-                     key, "add it to permissions.network.allow",
+                     key, old && !c->composed ? "add it to network.allowedDomains"
+                                              : "add it to permissions.network.allow",
                      "no allow rule covers this host (%.200s)", domain);
 }
 

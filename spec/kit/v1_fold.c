@@ -116,7 +116,17 @@ static void append(struct sbx_decoder *d, struct sbx_strs *to, const struct sbx_
     *to = all;
 }
 
-static void fold_sandbox(struct sbx_v1 *v)
+/* The field that a value went to is where the value was written. */
+static void carry_place(struct sbx_decoder *d, const void *from, const void *to)
+{
+    for (size_t i = 0; i < d->places->len; i++)
+        if (d->places->v[i].field == from) {
+            sbx_decode_place(d, to, d->places->v[i].pos);
+            return;
+        }
+}
+
+static void fold_sandbox(struct sbx_decoder *d, struct sbx_v1 *v)
 {
     struct sbx_artifact *a = &v->a;
     struct sbx_v1_sandbox *s = v->sandbox.set ? &v->sandbox : &v->agent;
@@ -128,7 +138,9 @@ static void fold_sandbox(struct sbx_v1 *v)
         return;
     a->sandbox_set = true;
     a->image = s->image;
+    carry_place(d, &s->image, &a->image);
     a->ai_filename = s->ai_filename;
+    carry_place(d, &s->ai_filename, &a->ai_filename);
     v->lost.resources = a->resources.set;
     a->resources = s->resources;
     v->lost.build = a->build.set;
@@ -230,7 +242,7 @@ void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root, stru
         append(d, &v->a.allow, &v->allowed);
         append(d, &v->a.deny, &v->denied);
         v->a.caps_set = v->a.caps_set || v->a.allow.len || v->a.deny.len;
-        fold_sandbox(v);
+        fold_sandbox(d, v);
         fold_ports(d, v);
         fold_volumes(d, v);
         fold_context(d, root, v);
