@@ -39,8 +39,10 @@ static struct sbx_diag *next_slot(struct sbx_diags *d)
         size_t cap = d->cap ? d->cap * 2 : 16;
         struct sbx_diag *v = realloc(d->v, cap * sizeof(*v));
 
-        if (!v)
+        if (!v) {
+            d->no_memory = true;
             return NULL;
+        }
         d->v = v;
         d->cap = cap;
     }
@@ -82,10 +84,12 @@ void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *
     va_start(args, fmt);
     slot->message = format(d->arena, fmt, args);
     va_end(args);
-    if (slot->path && slot->message)
+    if (slot->path && slot->message && (slot->hint || !hint) && (slot->pos.file || !pos.file)) {
         d->len++;
-    else
-        d->dropped++;
+        return;
+    }
+    d->dropped++;
+    d->no_memory = true;
 }
 
 void sbx_diags_drop(struct sbx_diags *d, enum sbx_severity severity, const char *code)

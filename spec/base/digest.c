@@ -1,5 +1,6 @@
 #include "sbx/digest.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,9 @@ struct sbx_hasher {
 
 static void restart(struct sbx_hasher *h)
 {
+    ERR_set_mark(); /* the caller's queue of errors stays as it is */
     h->broken = EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1;
+    ERR_pop_to_mark();
 }
 
 struct sbx_hasher *sbx_hasher_new(void)
@@ -74,8 +77,12 @@ void sbx_hasher_text(struct sbx_hasher *h, char out[SBX_DIGEST_TEXT_SIZE])
 enum sbx_code sbx_digest(const void *data, size_t len, char out[SBX_DIGEST_TEXT_SIZE])
 {
     unsigned char sum[SHA256_BYTES];
+    int done;
 
-    if (EVP_Digest(data ? data : "", len, sum, NULL, EVP_sha256(), NULL) != 1)
+    ERR_set_mark();
+    done = EVP_Digest(data ? data : "", len, sum, NULL, EVP_sha256(), NULL);
+    ERR_pop_to_mark();
+    if (done != 1)
         return SBX_NO_MEMORY;
     put_hex(sum, out);
     return SBX_OK;

@@ -119,8 +119,8 @@ enum sbx_code sbx_bindings_decode(const char *path, const struct sbx_buf *text,
     if (!file)
         return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
     rc = decode(file, block, base, check, arena, text, diags);
-    if (rc == SBX_NO_MEMORY)
-        return sbx_err_set(err, rc, "%s: no memory", path);
+    if (rc == SBX_NO_MEMORY || diags->no_memory)
+        return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
     if (!rc && diags->errors > before)
         rc = SBX_SCHEMA;
     return rc ? sum_up(path, diags, before, rc, err) : SBX_OK;

@@ -91,8 +91,12 @@ enum sbx_code sbx_args_files(struct sbx_artifact *a, const char *root, struct sb
     if (root && asprintf(&path, "%s/files", root) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "no memory");
     below = path ? realpath(path, NULL) : NULL;
+    if (path && !below && errno == ENOMEM)
+        return sbx_err_set(err, SBX_NO_MEMORY, "no memory");
     j.below = below;
     for (size_t i = 0; i < a->files.len && !rc; i++)
         rc = one(&j, &a->files.v[i]);
+    if (!rc && diags->no_memory)
+        rc = sbx_err_set(err, SBX_NO_MEMORY, "no memory");
     return rc ? rc : diags->errors > before ? SBX_SCHEMA : SBX_OK;
 }

@@ -59,8 +59,8 @@ static enum sbx_code declare(struct sbx_artifact *a, const struct sbx_yaml_node 
 
     if (!rc)
         rc = read_declarations(a, root, &found, &scratch);
-    if (rc)
-        return rc;
+    if (rc || found.no_memory)
+        return SBX_NO_MEMORY;
     if (found.errors) {
         hand_on(diags, &found);
         return SBX_SCHEMA;
@@ -88,6 +88,7 @@ static void check_value(const struct sbx_arg *arg, const struct sbx_arg_value *v
     SBX_AUTO(sbx_buf) list = SBX_BUF_INIT(500);
     struct sbx_err why = SBX_ERR_INIT;
     bool found = !arg->choices.len;
+    enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; i < arg->choices.len && !found; i++) {
         found = !strcmp(arg->choices.v[i], v->text);
@@ -96,7 +97,10 @@ static void check_value(const struct sbx_arg *arg, const struct sbx_arg_value *v
     }
     if (!found)
         bad_value(arg, v, NULL, list.ptr ? list.ptr : "is none of enum", diags);
-    else if (arg->pattern && *arg->pattern && sbx_re_match(arg->pattern, v->text, &why))
+    else if (arg->pattern && *arg->pattern)
+        rc = sbx_re_match(arg->pattern, v->text, &why);
+    diags->no_memory |= rc == SBX_NO_MEMORY;
+    if (rc)
         bad_value(arg, v, arg->pattern, why.text, diags);
 }
 
@@ -270,5 +274,7 @@ enum sbx_code sbx_args_substitute(struct sbx_artifact *a, const struct sbx_yaml_
         rc = find_values(a, kit ? kit : "", values, diags);
     if (!rc)
         rc = walk_tree(a, root, diags);
+    if (!rc && diags->no_memory)
+        rc = SBX_NO_MEMORY;
     return rc ? rc : diags->errors > before ? SBX_SCHEMA : SBX_OK;
 }

@@ -26,6 +26,7 @@ static void check_default(struct sbx_checker *c, const struct sbx_arg *a)
 {
     struct sbx_err err = SBX_ERR_INIT;
     bool found = !a->choices.len;
+    enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; i < a->choices.len && a->default_value; i++)
         found = found || !strcmp(a->choices.v[i], a->default_value);
@@ -34,8 +35,10 @@ static void check_default(struct sbx_checker *c, const struct sbx_arg *a)
     if (!found)
         sbx_check_report(c, SBX_ERROR, "bad-arg", &a->default_value, "default", "name one of enum",
                          "is not one of enum (%.80s)", a->default_value);
-    else if (a->pattern && *a->pattern && !sbx_re_check(a->pattern, NULL) &&
-             sbx_re_match(a->pattern, a->default_value, &err))
+    else if (a->pattern && *a->pattern && !sbx_re_check(a->pattern, NULL))
+        rc = sbx_re_match(a->pattern, a->default_value, &err);
+    c->diags->no_memory |= rc == SBX_NO_MEMORY;
+    if (rc)
         sbx_check_report(c, SBX_ERROR, "bad-arg", &a->default_value, "default", NULL,
                          "%s (%.80s)", err.text, a->default_value);
 }
@@ -53,6 +56,7 @@ static void check_choices(struct sbx_checker *c, const struct sbx_strs *choices)
 static void check_arg(struct sbx_checker *c, const struct sbx_arg *a)
 {
     struct sbx_err err = SBX_ERR_INIT;
+    enum sbx_code rc;
 
     if (!is_arg_name(a->name))
         report(c, NULL, NULL, "use letters, digits, \"_\" and \"-\", no digit first",
@@ -66,7 +70,9 @@ static void check_arg(struct sbx_checker *c, const struct sbx_arg *a)
     if (a->choices.len && a->pattern && *a->pattern)
         report(c, &a->pattern, "pattern", "remove enum or pattern", "is redundant beside enum");
     check_choices(c, &a->choices);
-    if (a->pattern && *a->pattern && sbx_re_check(a->pattern, &err))
+    rc = a->pattern && *a->pattern ? sbx_re_check(a->pattern, &err) : SBX_OK;
+    c->diags->no_memory |= rc == SBX_NO_MEMORY;
+    if (rc)
         report(c, &a->pattern, "pattern", "see https://github.com/google/re2/wiki/Syntax", err.text);
     check_default(c, a);
 }

@@ -11,7 +11,10 @@ void sbx_check_pattern(struct sbx_checker *c, const char *const *place, const ch
     const char *inert = NULL;
     struct sbx_pattern p;
 
-    if (sbx_pattern_parse(value, SBX_RULE_KIT, &p, &inert, &err))
+    enum sbx_code rc = sbx_pattern_parse(value, SBX_RULE_KIT, &p, &inert, &err);
+
+    c->diags->no_memory |= rc == SBX_NO_MEMORY;
+    if (rc)
         sbx_check_report(c, SBX_ERROR, "bad-pattern", place, NULL, NULL, "%s", err.text);
     else if (inert)
         sbx_check_report(c, SBX_WARNING, "pattern-never-matches", place, NULL, inert,
@@ -28,9 +31,14 @@ static bool parse_allowed(const struct sbx_checker *c, struct allowed *out)
 {
     out->v = calloc(c->a->allow.len ? c->a->allow.len : 1, sizeof(*out->v));
     out->len = 0;
-    for (size_t i = 0; out->v && i < c->a->allow.len; i++)
-        if (!sbx_pattern_parse(c->a->allow.v[i], SBX_RULE_KIT, &out->v[out->len], NULL, NULL))
-            out->len++;
+    for (size_t i = 0; out->v && i < c->a->allow.len; i++) {
+        enum sbx_code rc = sbx_pattern_parse(c->a->allow.v[i], SBX_RULE_KIT, &out->v[out->len], NULL,
+                                             NULL);
+
+        c->diags->no_memory |= rc == SBX_NO_MEMORY;
+        out->len += rc == SBX_OK;
+    }
+    c->diags->no_memory |= !out->v;
     return out->v != NULL;
 }
 
@@ -49,7 +57,13 @@ static void check_domain(struct sbx_checker *c, const struct allowed *allowed, c
     bool old = sbx_check_is_old(c);
     struct sbx_pattern host;
 
-    if (!domain || !*domain || sbx_pattern_parse(domain, SBX_RULE_KIT, &host, NULL, NULL))
+    enum sbx_code rc;
+
+    if (!domain || !*domain)
+        return;
+    rc = sbx_pattern_parse(domain, SBX_RULE_KIT, &host, NULL, NULL);
+    c->diags->no_memory |= rc == SBX_NO_MEMORY;
+    if (rc)
         return;
     if (host.port_lo == 0 && host.port_hi == 65535)
         host.port_lo = host.port_hi = 443;

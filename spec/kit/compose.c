@@ -38,6 +38,8 @@ static enum sbx_code validate(const struct sbx_artifact *a, struct sbx_diags *di
     if (sbx_diags_init(&found))
         return SBX_NO_MEMORY;
     sbx_artifact_validate(a, true, &found);
+    if (found.no_memory)
+        return SBX_NO_MEMORY;
     sbx_diags_drop(diags, SBX_WARNING, "uncovered-domain"); /* another kit may have allowed it */
     for (size_t i = 0; i < found.len; i++) {
         const struct sbx_diag *d = &found.v[i];
@@ -94,7 +96,7 @@ static enum sbx_code run(struct sbx_composer *c, struct sbx_err *err)
         sbx_compose_merge(c);
     if (!c->no_memory && c->diags->errors == before)
         rc = validate(c->out, c->diags);
-    if (c->no_memory || rc)
+    if (c->no_memory || rc || c->diags->no_memory)
         return sbx_err_set(err, SBX_NO_MEMORY, "compose: no memory");
     return c->diags->errors == before ? SBX_OK : sbx_compose_sum_up(c, before, err);
 }

@@ -39,6 +39,7 @@ static void report(struct walk *w, enum sbx_severity severity, const char *code,
     const char *slash = w->path[strlen(w->path) - 1] == '/' ? "" : "/";
     struct sbx_pos pos = { .file = sbx_arena_printf(w->a->arena, "%s%s%s", w->path, slash, path) };
 
+    w->diags->no_memory |= !pos.file;
     sbx_diags_add(w->diags, severity, code, pos, "", hint, "%s", text);
 }
 
@@ -96,6 +97,7 @@ static int open_below(const struct walk *w, const char *path)
 
 static void report_unopened(struct walk *w, const char *path, int number)
 {
+    w->diags->no_memory |= number == ENOMEM;
     if (number == EXDEV || number == ELOOP)
         report(w, SBX_ERROR, "bad-file", path, "copy the file into the kit",
                number == ELOOP ? "symbolic links in a circle" : "a link that leads out of the kit");
@@ -127,6 +129,8 @@ static enum sbx_code add_regular(struct walk *w, int fd, const char *path, const
     char link[40];
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (!real && errno == ENOMEM)
+        return no_memory(w);
     if (!real || faccessat(AT_FDCWD, link, R_OK, AT_EACCESS)) {
         report_unopened(w, path, real ? errno : EIO);
         return SBX_OK;
@@ -144,7 +148,7 @@ static enum sbx_code add_regular(struct walk *w, int fd, const char *path, const
         .size = (size_t)st->st_size,
         .source = sbx_arena_strdup(w->a->arena, real),
     };
-    if (!f->path || !f->source)
+    if (!f->path || !f->source || !f->at.pos.file)
         return no_memory(w);
     w->len++;
     return SBX_OK;
@@ -337,6 +341,8 @@ enum sbx_code sbx_kit_walk_files(int kit_fd, const char *kit_path, struct sbx_ar
     if (!rc)
         rc = keep(&w);
     free(w.v);
+    if (!rc && diags->no_memory)
+        rc = no_memory(&w);
     if (!rc && diags->errors > before)
         rc = SBX_SCHEMA;
     return rc;

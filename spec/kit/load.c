@@ -105,6 +105,8 @@ static enum sbx_code validate(const struct sbx_artifact *a, bool whole, struct s
     if (sbx_diags_init(&found))
         return SBX_NO_MEMORY;
     sbx_artifact_validate(a, false, &found);
+    if (found.no_memory)
+        return SBX_NO_MEMORY;
     for (size_t i = 0; i < found.len; i++) {
         const struct sbx_diag *d = &found.v[i];
 
@@ -205,6 +207,8 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
     if (!file)
         return no_memory(err);
     rc = decode_into(file, text, len, options, a, diags);
+    if (diags->no_memory)
+        rc = SBX_NO_MEMORY;
     if (rc == SBX_NO_MEMORY)
         return no_memory(err);
     sbx_diags_sort(diags);

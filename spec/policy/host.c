@@ -72,6 +72,8 @@ static enum sbx_code to_a_labels(const char *text, size_t len, char *out, struct
     memcpy(copy, text, len);
     copy[len] = '\0';
     got = idn2_lookup_u8((const uint8_t *)copy, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL);
+    if (got == IDN2_MALLOC)
+        return sbx_err_set(err, SBX_NO_MEMORY, "no memory");
     if (got != IDN2_OK)
         return sbx_err_set(err, SBX_SCHEMA, "not an international domain name: %s",
                            idn2_strerror(got));

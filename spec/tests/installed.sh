@@ -21,6 +21,13 @@ LD_LIBRARY_PATH=$lib "$dir/shared"
 LD_LIBRARY_PATH=$lib ldd "$dir/shared" | grep -q "$lib/libsbx-spec.so.0 " \
     || { echo "the shared library is not what the program loads"; exit 1; }
 
+# the example of the documentation, with its kit
+$cc -std=gnu17 -Wall -Werror "$here/../examples/load.c" -o "$dir/load" $($config --cflags --libs sbx-spec)
+LD_LIBRARY_PATH=$lib "$dir/load" "$here/../examples/kit" >"$dir/out"
+grep -q '^example (mixin)$' "$dir/out" && grep -q 'may reach api.example.com (line 7)' "$dir/out" \
+    || { echo "examples/load.c says:"; cat "$dir/out"; exit 1; }
+! LD_LIBRARY_PATH=$lib "$dir/load" /nonexistent 2>/dev/null || { echo "examples/load.c loads nothing"; exit 1; }
+
 # the archive by its name (-lsbx-spec would take the shared library), with shared libraries of others
 $cc -std=gnu17 -Wall -Werror "$here/installed.c" -o "$dir/static" $($config --cflags sbx-spec) \
     "$lib/libsbx-spec.a" $($config --libs $($config --print-requires --print-requires-private sbx-spec))

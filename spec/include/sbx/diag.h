@@ -34,6 +34,7 @@ struct sbx_diags {
     size_t len, cap;
     size_t errors; /**< of severity SBX_ERROR, beyond the kept ones too */
     size_t dropped;
+    bool no_memory; /**< a finding, or what would have made one, was lost for want of memory */
 };
 
 /** SBX_OK or SBX_NO_MEMORY. */
@@ -42,8 +43,8 @@ void sbx_diags_release(struct sbx_diags *d);
 SBX_DEFINE_AUTO(sbx_diags, sbx_diags_release);
 
 /**
- * Add a finding; everything is copied but `code`. `hint` may be NULL. Running out of memory is
- * counted as `dropped`, and as an error if it was one.
+ * Add a finding; everything is copied but `code`. `hint` may be NULL. Running out of memory sets
+ * `no_memory` and is counted as `dropped`, and as an error if it was one.
  */
 void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *code,
                    struct sbx_pos pos, const char *path, const char *hint, const char *fmt, ...)
