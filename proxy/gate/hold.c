@@ -144,6 +144,10 @@ bool sbx_hold_run(struct sbx_conn *c)
         n = sbx_conn_fill(c, SBX_GATE_HELLO_MAX);
         if (n == -1)
             return c->state == SBX_CONN_TUNNEL;
+        if (n == -2 && c->in.len) { /* a reset, and nothing of it went out */
+            sbx_conn_close(c, true);
+            return false;
+        }
         if (n <= 0 && c->in.len) {
             deny(c, "bad-hello", NULL);
             return false;

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mixin net <<'SPEC'
-permissions: { network: { allow: ["api.example.com"] } }
+permissions: { network: { allow: ["api.example.com", "*.names.example.com"] } }
 SPEC
 ws=$work/ws
 mkdir "$ws"
@@ -25,10 +25,18 @@ is "the gate has no capability" "$(awk '/^CapEff:/ {print $2}' "/proc/$(gate_pid
     is "the gate is confined by seccomp" "$(awk '/^Seccomp:/ {print $2}' "/proc/$(gate_pid)/status")" 2
 is "the helper gave its capabilities up" "$(awk '/^CapEff:/ {print $2}' "/proc/$(helper_pid)/status")" 0000000000000000
 
+address() { sbx exec "$name" -- getent ahostsv4 "$1" 2>/dev/null | awk '{print $1; exit}'; }
+unconnected=$(address one.names.example.com)
+connected=$(address api.example.com)
+has "names have addresses" "$unconnected $connected" "198.19."
+is "one of them is connected, without the proxy" "$(code --noproxy '*' http://api.example.com/)" 200
+
 old=$(gate_pid)
 kill -9 "$old"
 gone "$old" || fail "the gate did not die"
 is "the next command brings the gate back" "$(code http://api.example.com/)" 200
+is "names keep their addresses when a gate dies" "$(address api.example.com) $(address one.names.example.com)" "$connected $unconnected"
+is "and their connections work" "$(code --noproxy '*' "http://api.example.com/")" 200
 [ "$(gate_pid)" != "$old" ] && pass "by another process" || fail "by another process"
 
 helper=$(helper_pid) gate=$(gate_pid)
@@ -48,6 +56,8 @@ gone "$helper" && pass "stop ends the helper" || fail "stop ends the helper"
 gone "$gate" && pass "stop ends the gate" || fail "stop ends the gate"
 sbx start "$name" >/dev/null 2>&1
 is "after stop and start" "$(code http://api.example.com/)" 200
+is "a name that was connected keeps its address over stop and start" "$(address api.example.com)" "$connected"
+[ "$(address two.names.example.com)" != "$connected" ] && pass "and no other name gets it" || fail "and no other name gets it"
 
 # Descriptors: a command whose output is piped ends at once though the gate stays.
 new_name

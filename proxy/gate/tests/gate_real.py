@@ -119,7 +119,7 @@ class Clients(unittest.TestCase):
         self.assertNotEqual(code, 0)
 
     @need("git")
-    def test_git_clones_over_http_and_https(self):
+    def test_git_clones_over_http_and_https_with_the_proxy_and_without(self):
         bare, work = self.dir + "/repo.git", self.dir + "/work"
         git("init", "-q", work, cwd=self.dir)
         shutil.copy(self.dir + "/file", work)
@@ -127,11 +127,12 @@ class Clients(unittest.TestCase):
         git("commit", "-qm", "x", cwd=work)
         git("clone", "-q", "--bare", work, bare, cwd=self.dir)
         git("update-server-info", cwd=bare)
-        for url in ("http", "https"):
+        for url, proxy in (("http", True), ("https", True), ("http", False), ("https", False)):
+            to = "%s/%s-%s" % (self.sandbox.dir, url, proxy)
             code, out = self.run_in("git", "-c", "http.sslCAInfo=" + self.dir + "/cert", "clone", "-q",
-                                    url + "://api.example.com/repo.git", self.sandbox.dir + "/" + url)
+                                    url + "://api.example.com/repo.git", to, proxy=proxy)
             self.assertEqual(code, 0, out)
-            self.assertTrue(os.path.exists(self.sandbox.dir + "/" + url + "/file"))
+            self.assertTrue(os.path.exists(to + "/file"))
 
     def test_python_through_the_proxy(self):
         text = ("import ssl, urllib.request as u\n"
@@ -150,16 +151,63 @@ class Clients(unittest.TestCase):
         code, out = self.run_in(sys.executable, "-c", DENIED % ("2001:db8::1", 443), proxy=False)
         self.assertEqual((code, self.last()["host"]), (42, "2001:db8::1"), out)
 
-    def test_names_are_refused_over_udp_and_tcp(self):
-        text = ("import socket\nq = bytes.fromhex('123401000001000000000000036170690265780000010001')\n"
-                "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(10)\n"
-                "s.sendto(q, ('198.18.0.1', 53)); a = s.recv(512)\n"
-                "t = socket.create_connection(('198.18.0.1', 53), 10)\n"
-                "t.sendall(bytes([0, len(q)]) + q); b = t.recv(512)\n"
-                "print(a[3] & 15, b[5] & 15)")
-        code, out = self.run_in(sys.executable, "-c", text)
-        self.assertEqual((code, out), (0, b"5 5\n"))
-        self.assertEqual(self.last()["host"], "api.ex")
+    @need("curl")
+    def test_curl_without_a_proxy(self):
+        for url in ("http://api.example.com/file", "https://api.example.com/file"):
+            code, out = self.run_in("curl", "-sS", "--cacert", self.dir + "/cert", url, proxy=False)
+            self.assertEqual((code, len(out)), (0, 800_000), out[:300])
+        self.assertEqual([(r["door"], r["proxy"], r["protocol"], r["port"]) for r in self.gate.records(2)],
+                         [("transparent", "transparent", "http", 80), ("transparent", "transparent", "tls", 443)])
+        code, out = self.run_in("curl", "-sS", "http://evil.example.com/", proxy=False)
+        self.assertEqual(code, 6, out)  # the name does not resolve
+        code, out = self.run_in("curl", "-sS", "-k", "--connect-to", "evil.example.com:443:api.example.com:443",
+                                "https://evil.example.com/", proxy=False)
+        self.assertIn(code, (35, 56), out)
+        code, out = self.run_in("curl", "-sS", "http://%s/file" % ORIGIN, proxy=False)
+        self.assertNotEqual(code, 0, out)
+
+    @need("getent")
+    def test_getent_and_AI_ADDRCONFIG(self):
+        code, out = self.run_in("getent", "ahosts", "api.example.com", proxy=False)
+        self.assertEqual((code, out[:7]), (0, b"198.19."), out)
+        text = ("import socket as s\n"
+                "print(s.getaddrinfo('api.example.com', 443, 0, s.SOCK_STREAM, 0, s.AI_ADDRCONFIG)[0][4][0])")
+        code, out = self.run_in(sys.executable, "-c", text, proxy=False)
+        self.assertEqual((code, out[:7]), (0, b"198.19."), out)
+        code, out = self.run_in("getent", "ahosts", "evil.example.com", proxy=False)
+        self.assertEqual((code, out), (2, b""))
+        self.assertEqual({r["host"] for r in self.gate.records()}, {"evil.example.com"})
+
+    def test_python_without_a_proxy(self):
+        text = ("import ssl, urllib.request as u\n"
+                "c = ssl.create_default_context(cafile='%s/cert')\n"
+                "print(len(u.urlopen('http://api.example.com/file').read()),"
+                " len(u.urlopen('https://api.example.com/file', context=c).read()))" % self.dir)
+        code, out = self.run_in(sys.executable, "-c", text, proxy=False)
+        self.assertEqual((code, out), (0, b"800000 800000\n"))
+
+    @need("bash")
+    def test_bash_without_a_proxy(self):
+        text = 'exec 3<>/dev/tcp/api.example.com/80; printf "GET /file HTTP/1.0\\r\\n\\r\\n" >&3; wc -c <&3'
+        code, out = self.run_in("bash", "-c", text, proxy=False)
+        self.assertEqual(code, 0, out)
+        self.assertGreater(int(out), 800_000)
+
+    @need("openssl")
+    def test_openssl_without_a_proxy(self):
+        base = ("openssl", "s_client", "-verify_return_error", "-CAfile", self.dir + "/cert", "-connect",
+                "api.example.com:443")
+        code, out = self.run_in(*base, proxy=False)
+        self.assertEqual(code, 0, out)
+        self.assertIn(b"Verify return code: 0", out)
+        code, out = self.run_in(*base, "-noservername", proxy=False)
+        self.assertNotEqual(code, 0, out)
+        self.assertEqual(self.gate.records(2)[1]["reason"], "no-server-name")
+
+    @need("wget")
+    def test_wget_without_a_proxy(self):
+        code, out = self.run_in("wget", "-q", "-O", "/dev/null", "http://api.example.com/file", proxy=False)
+        self.assertEqual(code, 0, out)
 
     def test_a_dead_gate_fails_closed_and_the_next_one_serves(self):
         self.gate.kill()

@@ -170,6 +170,7 @@ class Addresses(Case):
     hosts = {"mixed.example.com": ["127.0.0.1", PRIVATE, ORIGIN], "bad.example.com": [PRIVATE],
              "one.example.com": [ORIGIN], "two.example.com": [ORIGIN],
              "turn.example.com": [ORIGIN2, ORIGIN],
+             "both.example.com": ["2606:4700::1", "2606:4700::2", ORIGIN2, ORIGIN],
              "meta.example.com": ["169.254.169.254"], "map.example.com": ["::ffff:10.0.0.1"]}
 
     def test_B2_of_a_mixed_set_only_the_good_are_used(self):
@@ -226,6 +227,12 @@ class Addresses(Case):
     def test_the_addresses_of_a_name_are_tried_in_turn(self):
         http, _ = self.origin()  # the first address refuses
         reply = self.gate.ask(get(b"http://turn.example.com/", b"Connection: close\r\n"))
+        self.assertEqual(status(reply), 200)
+        self.assertEqual(self.gate.records(1)[0]["address"], ORIGIN)
+
+    def test_addresses_of_both_families_are_tried(self):
+        self.origin()  # no route to the first family, refused by the second's first
+        reply = self.gate.ask(get(b"http://both.example.com/", b"Connection: close\r\n"))
         self.assertEqual(status(reply), 200)
         self.assertEqual(self.gate.records(1)[0]["address"], ORIGIN)
 

@@ -102,6 +102,9 @@ class Sandbox:
     def __init__(self, program):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-netns")
         self.path = os.path.join(self.dir, "netns.sock")
+        self.resolv_conf = os.path.join(self.dir, "resolv.conf")
+        with open(self.resolv_conf, "w") as f:
+            f.write("nameserver %s\n" % PROXY[0])
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         listener.bind(self.path)
         listener.listen(8)
@@ -134,7 +137,10 @@ class Sandbox:
         return made[0]
 
     def _enter(self):
-        if _libc.setns(self.netns, 0x40000000):
+        """In the child: the namespace, and the resolver that a sandbox has."""
+        target = os.path.realpath("/etc/resolv.conf").encode()
+        if _libc.setns(self.netns, 0x40000000) or _libc.unshare(0x00020000) or \
+                _libc.umount2(target, 2) or _libc.mount(self.resolv_conf.encode(), target, None, 1 << 12, None):
             os._exit(99)
 
     def run(self, *args, proxy=True, **more):
