@@ -19,13 +19,45 @@ static void print_safe(FILE *out, const char *prefix, const char *text)
     }
 }
 
+/* Colours only for a person who did not say no (https://no-color.org). */
+static bool wants_colour(FILE *out)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(fileno(out)) && (!no || !*no) && term && strcmp(term, "dumb");
+}
+
+/* On a terminal the source line with a caret follows the finding. */
+static void print_excerpt(struct sbx_cli *cli, const struct sbx_diag *d, bool colour)
+{
+    SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
+
+    if (sbx_diag_excerpt(d, &b) || !b.ptr)
+        return;
+    if (colour)
+        fputs("\033[2m", cli->err);
+    print_safe(cli->err, "", b.ptr);
+    if (colour)
+        fputs("\033[0m", cli->err);
+}
+
 void sbx_cli_report(struct sbx_cli *cli)
 {
+    bool terminal = isatty(fileno(cli->err)), colour = terminal && wants_colour(cli->err);
+
     for (; cli->reported < cli->diags.len && cli->format == SBX_FORMAT_TABLE; cli->reported++) {
         SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
 
-        if (sbx_diag_text(&cli->diags.v[cli->reported], &b) == SBX_OK && b.ptr)
+        const struct sbx_diag *d = &cli->diags.v[cli->reported];
+
+        if (colour)
+            fputs(d->severity == SBX_ERROR ? "\033[31m" : "\033[33m", cli->err);
+        if (sbx_diag_text(d, &b) == SBX_OK && b.ptr)
             print_safe(cli->err, "", b.ptr);
+        if (colour)
+            fputs("\033[0m", cli->err);
+        if (terminal)
+            print_excerpt(cli, d, colour);
     }
 }
 
@@ -65,8 +97,10 @@ static void print_failure(struct sbx_cli *cli, const struct sbx_err *err)
     if (!cli->diags.errors)
         sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(err->code), err->at, NULL, NULL, "%s",
                       err->text);
-    list = sbx_diags_json(&cli->diags);
-    value = list ? json_pack("{s:o}", "diagnostics", list) : NULL;
+    list = cli->sarif ? NULL : sbx_diags_json(&cli->diags);
+    value = cli->sarif ? sbx_diags_sarif(&cli->diags, SBX_VERSION)
+            : list     ? json_pack("{s:o}", "diagnostics", list)
+                       : NULL;
     if (sbx_out_value(cli, value, &unused))
         print_safe(cli->err, "sbx: ", unused.text);
 }

@@ -53,6 +53,7 @@ struct sbx_verb {
     unsigned min, max; /**< number of positionals */
     unsigned stop_at;  /**< after so many positionals flags end by themselves; 0: never */
     bool rest;         /**< words after "--" are kept apart (else they are positionals) */
+    bool sarif;        /**< its findings can be had with --output sarif */
     bool passthrough;  /**< output belongs to the sandbox: no --output */
     bool hidden;
     enum sbx_words words;
@@ -71,6 +72,7 @@ struct sbx_cli {
     struct sbx_texts rest; /**< after "--", where the command keeps them apart */
     bool rest_given;       /**< there was a "--" */
     enum sbx_format format;
+    bool sarif;             /**< JSON in the form of SARIF */
     FILE *out, *err;        /**< results; all else */
     bool printed;           /**< the JSON or YAML value is out */
     struct sbx_diags diags; /**< findings of the whole run */

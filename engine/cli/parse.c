@@ -107,6 +107,11 @@ static enum sbx_code check_globals(struct sbx_cli *cli, struct sbx_err *err)
         cli->format = SBX_FORMAT_JSON;
     else if (g->output && !strcmp(g->output, "yaml"))
         cli->format = SBX_FORMAT_YAML;
+    cli->sarif = g->output && !strcmp(g->output, "sarif");
+    if (cli->sarif && !cli->verb->sarif)
+        return sbx_err_set(err, SBX_USAGE, "--output sarif is for \"sbx kit validate\"");
+    if (cli->sarif)
+        cli->format = SBX_FORMAT_JSON;
     return SBX_OK;
 }
 

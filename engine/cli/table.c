@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "verbs.h"
 
-static const char *const outputs[] = { "table", "json", "yaml", NULL };
+static const char *const outputs[] = { "table", "json", "yaml", "sarif", NULL };
 
 static const struct sbx_opt global_rows[] = {
     SBX_TEXT(struct sbx_globals, app, "app-name", 0, "NAME",

@@ -110,6 +110,17 @@ static enum sbx_code check(struct sbx_cli *cli, const char *reference, json_t *k
     return SBX_OK;
 }
 
+static enum sbx_code print_value(struct sbx_cli *cli, json_t *kits, struct sbx_err *err)
+{
+    json_t *list;
+
+    if (cli->sarif)
+        return sbx_out_value(cli, sbx_diags_sarif(&cli->diags, SBX_VERSION), err);
+    list = sbx_diags_json(&cli->diags);
+    return sbx_out_value(
+        cli, list ? json_pack("{s:O,s:o}", "kits", kits, "diagnostics", list) : NULL, err);
+}
+
 static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *kits = json_array();
@@ -125,9 +136,7 @@ static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
         worst = rc ? rc : worst;
     }
     if (cli->format != SBX_FORMAT_TABLE) {
-        json_t *list = sbx_diags_json(&cli->diags);
-        enum sbx_code rc = sbx_out_value(
-            cli, list ? json_pack("{s:O,s:o}", "kits", kits, "diagnostics", list) : NULL, err);
+        enum sbx_code rc = print_value(cli, kits, err);
 
         if (rc)
             return rc;
@@ -144,7 +153,9 @@ const struct sbx_verb sbx_verb_kit_validate = {
     .about =
         "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
         "standard\n"
-        "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write.\n"
+        "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write; on a\n"
+        "terminal the line of the file follows. --output json gives {\"kits\", \"diagnostics\"}, --output\n"
+        "sarif a SARIF 2.1.0 log for code scanners.\n"
         "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones need a "
         "value.\n"
         "Nothing is run; without --with nothing is composed.",
@@ -156,6 +167,7 @@ const struct sbx_verb sbx_verb_kit_validate = {
     .size = sizeof(struct validate_opts),
     .min = 1,
     .max = 100000,
+    .sarif = true,
     .words = SBX_WORDS_KIT,
     .run = validate,
 };

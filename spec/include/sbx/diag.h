@@ -62,5 +62,12 @@ void sbx_diags_print(const struct sbx_diags *d, FILE *out);
 struct json_t;
 /** The list `[{severity, code, file, line, column, path, message, hint}]`; NULL: no memory. */
 struct json_t *sbx_diags_json(const struct sbx_diags *d);
+/** The whole as a SARIF 2.1.0 log of one run, for code scanners; `version` is the tool's. NULL: no memory. */
+struct json_t *sbx_diags_sarif(const struct sbx_diags *d, const char *version);
+/**
+ * The source line and, below it, a caret where the finding stands: two lines, no newline at the end,
+ * safe for a terminal. Nothing if the file cannot be read or its line is too long to be of use.
+ */
+SBX_MUST_USE enum sbx_code sbx_diag_excerpt(const struct sbx_diag *d, struct sbx_buf *out);
 
 #endif
