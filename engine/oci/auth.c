@@ -63,7 +63,7 @@ static enum sbx_code look(struct sbx_registry *r, struct sbx_err *err)
 
 static enum sbx_code nobody(const struct sbx_registry *r, struct sbx_err *err)
 {
-    return sbx_err_set(err, SBX_DENIED, "no credentials for %s; run docker login %s%s%s%s", r->host,
+    return sbx_err_set(err, SBX_CONSENT, "no credentials for %s; run docker login %s%s%s%s", r->host,
                        r->host, r->remark ? " (" : "", r->remark ? r->remark : "",
                        r->remark ? ")" : "");
 }
@@ -74,7 +74,7 @@ static enum sbx_code check_realm(struct sbx_registry *r, const char *realm, stru
     if (!strncmp(realm, "https://", 8) ||
         (!strncmp(realm, "http://", 7) && (sbx_url_loopback(realm + 7) || r->plain)))
         return SBX_OK;
-    return sbx_err_set(err, SBX_DENIED,
+    return sbx_err_set(err, SBX_FAILED,
                        "%s names %.200s as its token server: no log-in is sent there without TLS",
                        r->host, realm);
 }

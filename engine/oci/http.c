@@ -310,7 +310,7 @@ static enum sbx_code follow(struct sbx_http *h, struct sbx_call *c, const char *
     if (!next || !sbx_url_origin(h, c->arena, next))
         return sbx_err_set(err, SBX_SCHEMA, "redirected to what is not an address");
     if (!strncmp(*url, "https:", 6) && strncmp(next, "https:", 6) != 0)
-        return sbx_err_set(err, SBX_DENIED, "redirected from https to plain http: %.200s", next);
+        return sbx_err_set(err, SBX_FAILED, "redirected from https to plain http: %.200s", next);
     *url = next;
     return SBX_OK;
 }

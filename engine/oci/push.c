@@ -35,7 +35,7 @@ static enum sbx_code transmit(struct push *p, struct sbx_call *c, struct sbx_err
     if (home && there && !strcmp(home, there))
         return registry_call_once(p->r, c, p->scope, err);
     if (!strncmp(p->r->base, "https:", 6) && strncmp(c->url, "https:", 6) != 0)
-        return sbx_err_set(err, SBX_DENIED, "%s wants the upload sent without TLS", p->r->host);
+        return sbx_err_set(err, SBX_FAILED, "%s wants the upload sent without TLS", p->r->host);
     return sbx_http_send(&p->r->http, c, err);
 }
 

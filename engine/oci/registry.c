@@ -197,9 +197,6 @@ static const char *words_of(long status)
 static enum sbx_code code_of(long status)
 {
     switch (status) {
-    case 401:
-    case 403:
-        return SBX_DENIED;
     case 404:
         return SBX_NOT_FOUND;
     case 405:

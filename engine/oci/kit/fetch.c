@@ -7,6 +7,7 @@
 #include "artifact.h"
 #include "remote.h"
 #include "sbx/file.h"
+#include "sbx/yaml.h"
 
 struct fetch {
     const struct sbx_kit_io *io;
@@ -61,6 +62,23 @@ static enum sbx_code get_blob(struct fetch *f, const struct kit_blob *b, int *re
     return rc;
 }
 
+/* The type of the configuration says version 2; the text must not say another one. */
+static enum sbx_code check_version(const struct sbx_buf *text, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO(sbx_diags) unused = { 0 };
+    const struct sbx_yaml_node *root = NULL, *n;
+
+    if (!arena || sbx_diags_init(&unused))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (sbx_yaml_parse(arena, "spec.yaml", text->ptr ? text->ptr : "", text->len, &unused, &root))
+        return SBX_OK; /* loading it says where it is broken */
+    n = root ? sbx_yaml_get(root, "schemaVersion") : NULL;
+    if (n && !sbx_yaml_is(n, "2"))
+        return sbx_err_set(err, SBX_UNSUPPORTED, "its spec is not of schemaVersion \"2\"");
+    return SBX_OK;
+}
+
 static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int dir,
                                 struct sbx_err *err)
 {
@@ -72,6 +90,8 @@ static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int d
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     if (!rc)
         rc = sbx_file_read(AT_FDCWD, self, &text, err);
+    if (!rc)
+        rc = check_version(&text, err);
     return rc ? rc
               : sbx_file_write(dir, "spec.yaml", text.ptr ? text.ptr : "", text.len, 0644, err);
 }
