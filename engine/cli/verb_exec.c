@@ -49,7 +49,7 @@ static enum sbx_code run_command(struct sbx_cli *cli, const struct exec_opts *o,
     if (!rc)
         rc = sbx_sandbox_exec(s.engine, cli->args.v[0], &c, &status, err);
     sbx_tty_restore();
-    cli->status = rc ? 125 : status;
+    cli->status = rc == SBX_CANCELED ? 130 : rc ? 125 : status;
     return rc;
 }
 

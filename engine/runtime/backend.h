@@ -65,6 +65,7 @@ struct sbx_runtime_ops {
 struct sbx_runtime {
     const struct sbx_runtime_ops *ops;
     struct sbx_runtime_info info;
+    int interrupt_fd; /**< -1: none; see patience.h */
 };
 
 extern const struct sbx_runtime_ops sbx_runtime_docker, sbx_runtime_oci, sbx_runtime_fake;

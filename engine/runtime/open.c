@@ -28,6 +28,7 @@ static enum sbx_code open_one(enum sbx_runtime_kind kind, const struct sbx_runti
     if (rc)
         return sbx_err_wrap(err, rc, "%s runtime", ops->name);
     rt->ops = ops;
+    rt->interrupt_fd = -1;
     rt->info.kind = kind;
     rt->info.name = ops->name;
     *ret = rt;
@@ -68,5 +69,7 @@ void sbx_runtime_close(struct sbx_runtime *rt)
     if (rt)
         rt->ops->free(rt);
 }
+
+void sbx_runtime_interrupt_by(struct sbx_runtime *rt, int fd) { rt->interrupt_fd = fd; }
 
 const struct sbx_runtime_info *sbx_runtime_info(const struct sbx_runtime *rt) { return &rt->info; }

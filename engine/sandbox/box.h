@@ -158,6 +158,8 @@ enum sbx_code sbx_stage_end(struct sbx_stage *s, enum sbx_code rc);
 /** The plan's first step of a phase; there is always one of those that every plan has. */
 const struct sbx_plan_step *sbx_step_of(const struct sbx_box *box, enum sbx_phase phase);
 int64_t sbx_now_ms(void);
+/** From now on a byte in this pipe is the user's interrupt; -1: there is none. */
+void sbx_engine_interrupt_by(struct sbx_engine *e, int fd);
 /** SBX_CANCELED once the user interrupted. */
 SBX_MUST_USE enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err *err);
 /** Test builds: stop dead here if SBX_FAULT=at:NAME; steps do so at "step:N" and, after, "step:N+". */

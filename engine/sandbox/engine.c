@@ -34,6 +34,14 @@ void sbx_engine_close(struct sbx_engine *e)
     free(e);
 }
 
+void sbx_engine_interrupt_by(struct sbx_engine *e, int fd)
+{
+    e->config.interrupt_fd = fd;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(e->runtimes); i++)
+        if (e->runtimes[i])
+            sbx_runtime_interrupt_by(e->runtimes[i], fd);
+}
+
 const struct sbx_paths *sbx_engine_paths(const struct sbx_engine *e)
 {
     return &e->paths;
@@ -58,11 +66,15 @@ enum sbx_code sbx_engine_open_runtime(struct sbx_engine *e, enum sbx_runtime_kin
         .seccomp = seccomp,
         .debug = e->config.debug,
     };
+    enum sbx_code rc;
 
     if (snprintf(seccomp, sizeof(seccomp), "%s/seccomp.json", e->paths.share) >=
         (int)sizeof(seccomp))
         return sbx_err_set(err, SBX_FAILED, "%s: path too long", e->paths.share);
-    return sbx_runtime_open(kind, &config, ret, err);
+    rc = sbx_runtime_open(kind, &config, ret, err);
+    if (!rc)
+        sbx_runtime_interrupt_by(*ret, e->config.interrupt_fd);
+    return rc;
 }
 
 enum sbx_code sbx_engine_runtime(struct sbx_engine *e, enum sbx_runtime_kind kind,

@@ -133,6 +133,21 @@ static enum sbx_code bring_up(struct sbx_engine *e, const char *name, struct sbx
     return rc;
 }
 
+/* Signals are on their way to a process that is not there yet: until then they end what we wait for. */
+static enum sbx_code bring_up_for(struct sbx_engine *e, const char *name,
+                                  const struct sbx_streams *s, struct sbx_box *box,
+                                  struct sbx_err *err)
+{
+    int before = e->config.interrupt_fd;
+    enum sbx_code rc;
+
+    if (s->signal_fd >= 0)
+        sbx_engine_interrupt_by(e, s->signal_fd);
+    rc = bring_up(e, name, box, err);
+    sbx_engine_interrupt_by(e, before);
+    return rc;
+}
+
 static const char *const *join_env(struct sbx_arena *arena, const char *const *a,
                                    const char *const *b)
 {
@@ -178,7 +193,7 @@ enum sbx_code sbx_sandbox_exec(struct sbx_engine *e, const char *name, const str
     enum sbx_code rc = sbx_name_check(name, err);
 
     if (!rc)
-        rc = bring_up(e, name, &box, err);
+        rc = bring_up_for(e, name, &c->streams, &box, err);
     return rc ? rc : run(&box, c, ret_status, err);
 }
 
@@ -192,7 +207,7 @@ enum sbx_code sbx_sandbox_launch(struct sbx_engine *e, const char *name, bool in
     enum sbx_code rc = sbx_name_check(name, err);
 
     if (!rc)
-        rc = bring_up(e, name, &box, err);
+        rc = bring_up_for(e, name, streams, &box, err);
     if (rc)
         return rc;
     c.argv = sbx_plan_launch(box.plan, interactive, args, box.arena);

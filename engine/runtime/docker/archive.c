@@ -10,7 +10,7 @@ enum sbx_code docker_copy_in(struct sbx_runtime *rt, const char *id, const char 
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     struct docker *d = (struct docker *)rt;
     const char *name = docker_container(d, &c, id), *at = docker_escape(&c, path, "/");
-    const struct docker_extra extra = { .upload = true, .fd = fd };
+    const struct docker_extra extra = { .upload = true, .fd = fd, .stream = true };
     enum sbx_code rc;
 
     if (!name || !at)
@@ -32,7 +32,7 @@ enum sbx_code docker_copy_out(struct sbx_runtime *rt, const char *id, const char
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     struct docker *d = (struct docker *)rt;
     const char *name = docker_container(d, &c, id), *at = docker_escape(&c, path, "/");
-    const struct docker_extra extra = { .sink = write_out, .ctx = &fd };
+    const struct docker_extra extra = { .sink = write_out, .ctx = &fd, .stream = true };
     enum sbx_code rc;
 
     if (!name || !at)

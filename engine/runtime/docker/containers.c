@@ -26,9 +26,15 @@ enum sbx_code docker_stop(struct sbx_runtime *rt, const char *id, int timeout_s,
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     struct docker *d = (struct docker *)rt;
     const char *name = docker_container(d, &c, id);
+    const struct docker_extra extra = { .timeout_ms = SBX_DOCKER_CHANGE_MS + timeout_s * 1000L };
+    enum sbx_code rc;
 
-    return name ? docker_do(d, &c, err, "POST", NULL, "/containers/%s/stop?t=%d", name, timeout_s)
-                : no_memory(err);
+    if (!name)
+        return no_memory(err);
+    rc = docker_send(d, &c, err, "POST", NULL, &extra, "/containers/%s/stop?t=%d", name, timeout_s);
+    if (rc)
+        return rc;
+    return c.status >= 400 ? docker_failed(&c, err) : SBX_OK;
 }
 
 /* Someone else removes it already: wait until it is gone. */

@@ -7,12 +7,19 @@
 #define SBX_RUNTIME_DOCKER_H
 
 #include "../backend.h"
+#include "../patience.h"
 #include "sbx/buf.h"
 #include "sbx/json.h"
 #include "sbx/late_curl.h"
 
 #define SBX_DOCKER_ANSWER_MAX (16 << 20) /* bytes of a JSON answer; a list of 1,000 images is 1 MB */
 #define SBX_DOCKER_PATH_MAX 4096 /* bytes of a request's path with its query */
+
+/* An Engine that accepts and never answers must not hold a user for ever. Milliseconds. */
+#define SBX_DOCKER_ASK_MS 60000     /* GET: a busy Engine answers in 1 s, one that swaps in 20 s */
+#define SBX_DOCKER_CHANGE_MS 300000 /* the rest: create, start, remove; a slow disk needs minutes */
+#define SBX_DOCKER_LONG_MS 3600000  /* commit: the Engine is silent while it writes layers */
+#define SBX_DOCKER_IDLE_S 1800      /* seconds without a byte of a pull or an archive */
 
 struct docker {
     struct sbx_runtime rt;
@@ -45,7 +52,8 @@ struct docker_extra {
     ssize_t (*source)(void *ctx, char *room, size_t len, struct sbx_err *err); /**< 0: end; -1 */
     void *source_ctx;
     const char *auth;     /**< value of X-Registry-Auth */
-    long timeout_ms;      /**< of the whole call; 0: none, an Engine may be busy for long */
+    long timeout_ms;      /**< of the whole call; 0: by its method, SBX_DOCKER_ASK_MS ... */
+    bool stream;          /**< no bound of the whole, only of the time without a byte */
     /** Takes a good answer's body as it comes; not SBX_OK ends the call with that code. */
     enum sbx_code (*sink)(void *ctx, const char *data, size_t len, struct sbx_err *err);
     void *ctx;

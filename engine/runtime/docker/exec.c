@@ -136,10 +136,16 @@ enum sbx_code docker_exec(struct sbx_runtime *rt, const char *id, const struct s
     SBX_AUTO_FREE char *exec_id = NULL;
     struct docker *d = (struct docker *)rt;
     const char *container = docker_container(d, &names, id);
+    int interrupt_fd = d->rt.interrupt_fd;
     enum sbx_code rc;
 
     if (!container)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (x->signal_fd >= 0) /* whoever sends signals to the process has them end our waits too */
+        d->rt.interrupt_fd = x->signal_fd;
     rc = create_exec(d, container, x, &exec_id, err);
-    return rc ? rc : attach(d, container, exec_id, x, ret_status, err);
+    if (!rc)
+        rc = attach(d, container, exec_id, x, ret_status, err);
+    d->rt.interrupt_fd = interrupt_fd;
+    return rc;
 }

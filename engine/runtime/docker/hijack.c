@@ -15,6 +15,7 @@ static enum sbx_code connect_wire(struct docker *d, struct docker_wire *w, struc
     w->curl = d->curl;
     w->fd = -1;
     w->at = w->len = 0;
+    w->patience = sbx_patience_begin(&d->rt, SBX_DOCKER_CHANGE_MS);
     w->h = d->curl->easy_init();
     if (!w->h)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -33,23 +34,30 @@ static enum sbx_code connect_wire(struct docker *d, struct docker_wire *w, struc
     return SBX_OK;
 }
 
-static enum sbx_code wait_for(int fd, short events, struct sbx_err *err)
+static enum sbx_code wait_for(struct docker_wire *w, short events, struct sbx_err *err)
 {
-    struct pollfd p = { fd, events, 0 };
+    for (;;) {
+        struct pollfd p = { w->fd, events, 0 };
+        int n = poll(&p, 1, SBX_PATIENCE_TICK_MS);
+        enum sbx_code rc;
 
-    while (poll(&p, 1, -1) < 0)
-        if (errno != EINTR)
+        if (n > 0)
+            return SBX_OK;
+        if (n < 0 && errno != EINTR)
             return sbx_err_errno(err, "wait for the Engine");
-    return SBX_OK;
+        rc = sbx_patience_look(&w->patience);
+        if (rc)
+            return sbx_patience_error(err, rc, "the Engine's answer");
+    }
 }
 
-static enum sbx_code send_all(int fd, const char *data, size_t len, struct sbx_err *err)
+static enum sbx_code send_all(struct docker_wire *w, const char *data, size_t len, struct sbx_err *err)
 {
     while (len) {
-        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        ssize_t n = send(w->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n < 0 && errno == EAGAIN) {
-            enum sbx_code rc = wait_for(fd, POLLOUT, err);
+            enum sbx_code rc = wait_for(w, POLLOUT, err);
 
             if (rc)
                 return rc;
@@ -63,17 +71,17 @@ static enum sbx_code send_all(int fd, const char *data, size_t len, struct sbx_e
     return SBX_OK;
 }
 
-/* Blocking read of some bytes into rx; len 0 is the end. */
+/* Read some bytes into rx; len 0 is the end. */
 static enum sbx_code receive(struct docker_wire *w, struct sbx_err *err)
 {
     ssize_t n;
 
     w->at = w->len = 0;
-    while ((n = recv(w->fd, w->rx, sizeof(w->rx), 0)) < 0) {
+    while ((n = recv(w->fd, w->rx, sizeof(w->rx), MSG_DONTWAIT)) < 0) {
         enum sbx_code rc = SBX_OK;
 
         if (errno == EAGAIN)
-            rc = wait_for(w->fd, POLLIN, err);
+            rc = wait_for(w, POLLIN, err);
         else if (errno != EINTR)
             rc = sbx_err_errno(err, "read from the Engine");
         if (rc)
@@ -139,7 +147,7 @@ enum sbx_code docker_hijack(struct docker *d, const char *path, const json_t *js
                               "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
                               d->api, path, strlen(text), text))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    rc = send_all(w->fd, request.ptr, request.len, err);
+    rc = send_all(w, request.ptr, request.len, err);
     if (!rc)
         rc = read_head(w, &head, err);
     if (rc)

@@ -14,6 +14,7 @@ struct docker_wire {
     CURL *h;
     int fd;              /**< owned by `h` */
     char rx[DOCKER_WIRE_SIZE];
+    struct sbx_patience patience; /**< with the Engine's answer, before the stream */
     size_t at, len;      /**< bytes that were read and not taken: rx[at..len) */
 };
 

@@ -14,6 +14,7 @@ struct transfer {
     const struct docker_extra *extra;
     struct sbx_err *err;
     enum sbx_code rc; /* why we stopped the transfer ourselves */
+    struct sbx_patience patience;
 };
 
 void docker_call_release(struct docker_call *c)
@@ -107,6 +108,39 @@ static void set_body(struct transfer *t, const char *method, const char *text)
     curl->easy_setopt(h, CURLOPT_CUSTOMREQUEST, method);
 }
 
+/* libcurl asks at least once a second, whatever the Engine does. */
+static int look(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    struct transfer *t = ctx;
+
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)d;
+    if (sbx_patience_look(&t->patience) != SBX_CANCELED)
+        return 0;
+    t->rc = sbx_patience_error(t->err, SBX_CANCELED, "the Engine");
+    return 1;
+}
+
+static void set_limits(struct transfer *t, const char *method)
+{
+    const struct sbx_curl *curl = t->d->curl;
+    const struct docker_extra *extra = t->extra;
+    CURL *h = t->d->h;
+    long ms = strcmp(method, "GET") == 0 ? SBX_DOCKER_ASK_MS : SBX_DOCKER_CHANGE_MS;
+
+    curl->easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+    curl->easy_setopt(h, CURLOPT_XFERINFOFUNCTION, look);
+    curl->easy_setopt(h, CURLOPT_XFERINFODATA, t);
+    if (extra && extra->stream) {
+        curl->easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L); /* bytes a second */
+        curl->easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (long)SBX_DOCKER_IDLE_S);
+        return;
+    }
+    curl->easy_setopt(h, CURLOPT_TIMEOUT_MS, extra && extra->timeout_ms ? extra->timeout_ms : ms);
+}
+
 static CURLcode perform(struct transfer *t, const char *method, const char *url, const char *text,
                         int *ret_errno)
 {
@@ -128,8 +162,7 @@ static CURLcode perform(struct transfer *t, const char *method, const char *url,
         curl->easy_setopt(h, CURLOPT_WRITEDATA, t);
         curl->easy_setopt(h, CURLOPT_BUFFERSIZE,
                           262144L); /* bytes; archives come in large pieces */
-        if (t->extra)
-            curl->easy_setopt(h, CURLOPT_TIMEOUT_MS, t->extra->timeout_ms);
+        set_limits(t, method);
         set_body(t, method, text);
         code = curl->easy_perform(h);
         curl->easy_getinfo(h, CURLINFO_RESPONSE_CODE, &t->c->status);
@@ -144,7 +177,7 @@ static enum sbx_code send_path(struct docker *d, struct docker_call *c, struct s
                                const char *method, const json_t *json,
                                const struct docker_extra *extra, const char *path)
 {
-    struct transfer t = { d, c, extra, err, SBX_OK };
+    struct transfer t = { d, c, extra, err, SBX_OK, sbx_patience_begin(&d->rt, 0) };
     char url[SBX_DOCKER_PATH_MAX + 64];
     SBX_AUTO_FREE char *text = NULL;
     int number;

@@ -236,6 +236,7 @@ enum sbx_code docker_commit(struct sbx_runtime *rt, const char *id, const char *
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     struct docker *d = (struct docker *)rt;
     const char *container = docker_container(d, &c, id);
+    const struct docker_extra slow = { .timeout_ms = SBX_DOCKER_LONG_MS };
     struct docker_name name;
     json_t *body = NULL;
     enum sbx_code rc;
@@ -248,8 +249,11 @@ enum sbx_code docker_commit(struct sbx_runtime *rt, const char *id, const char *
     if (!rc)
         rc = commit_body(d, container, &body, err);
     if (!rc)
-        rc = docker_do(d, &c, err, "POST", body, "/commit?container=%s&repo=%s&tag=%s", container,
-                       docker_escape(&c, name.repository, "/:"), docker_escape(&c, name.tag, ""));
+        rc = docker_send(d, &c, err, "POST", body, &slow, "/commit?container=%s&repo=%s&tag=%s",
+                         container, docker_escape(&c, name.repository, "/:"),
+                         docker_escape(&c, name.tag, ""));
+    if (!rc && c.status >= 400)
+        rc = docker_failed(&c, err);
     json_decref(body);
     return rc;
 }

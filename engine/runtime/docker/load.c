@@ -53,6 +53,7 @@ static enum sbx_code upload(struct docker *d, const struct docker_extra *how, st
     enum sbx_code rc;
 
     extra.upload = true;
+    extra.stream = true;
     extra.sink = docker_lines_feed;
     extra.ctx = &lines;
     rc = docker_send(d, &c, err, "POST", NULL, &extra, "/images/load?quiet=1");

@@ -81,7 +81,9 @@ static enum sbx_code fetch(struct docker *d, const struct docker_name *name, con
     struct pull p = { progress, last };
     SBX_AUTO(docker_lines) lines = DOCKER_LINES_INIT(take, &p);
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
-    const struct docker_extra extra = { .auth = auth, .sink = docker_lines_feed, .ctx = &lines };
+    const struct docker_extra extra = {
+        .auth = auth, .stream = true, .sink = docker_lines_feed, .ctx = &lines
+    };
     const char *repository = docker_escape(&c, name->repository, "/:");
     const char *tag = docker_escape(&c, name->tag, ":");
     enum sbx_code rc;

@@ -70,6 +70,10 @@ enum sbx_code docker_unreachable(const struct docker *d, CURLcode code, int numb
 
     if (code == CURLE_OUT_OF_MEMORY)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return sbx_err_set(err, SBX_TIMEOUT,
+                           "the Engine at %s took the request but does not answer: is it stuck?",
+                           d->socket);
     if (code != CURLE_COULDNT_CONNECT)
         return sbx_err_set(err, SBX_UNAVAILABLE, "Engine at %s: %s", d->socket,
                            d->curl->easy_strerror(code));

@@ -1,9 +1,12 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "oci.h"
@@ -11,6 +14,9 @@
 
 #define SPEC_FILE "spec.json"
 #define RUN_FILE "run.json"
+#define RUNNER_FILE "runner" /* "PID START": the OCI runtime while it starts the container */
+#define RUNNER_MS 5000       /* a killed process is gone at once unless a file system hangs */
+#define LOCK_POLL_MS 5 /* between two tries */
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 void box_release(struct box *b)
@@ -124,16 +130,46 @@ enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err)
     return SBX_OK;
 }
 
+int box_starting(const struct box *b)
+{
+    SBX_AUTO_FD int fd = openat(b->dir, RUNNER_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    return fd < 0 || dprintf(fd, "%d %llu\n", (int)getpid(), start_time(getpid())) < 0 ? -1 : 0;
+}
+
+/* The runtime of a start whose command was killed dies with that command, but a moment later. */
+static void end_runner(struct box *b)
+{
+    struct sbx_patience p = sbx_patience_begin(NULL, RUNNER_MS);
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(64);
+    SBX_AUTO_FD int pidfd = -1;
+    unsigned long long start = 0;
+    int pid = 0;
+
+    if (sbx_file_read(b->dir, RUNNER_FILE, &text, NULL) || !text.ptr ||
+        sscanf(text.ptr, "%d %llu", &pid, &start) != 2 || pid <= 1)
+        return;
+    pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0 || !start || start_time(pid) != start)
+        return;
+    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    if (sbx_patience_poll(&p, pidfd))
+        return; /* what it holds is found by the cgroup */
+}
+
 enum sbx_code box_cleanup(struct box *b, struct sbx_err *err)
 {
     enum sbx_code rc;
 
+    end_runner(b);
     oci_cgroup_kill(b->id);
     rc = oci_cgroup_remove(b->id, err);
     if (!rc)
         rc = sbx_dir_remove(b->dir, "runc", err);
     if (!rc && unlinkat(b->dir, "pid", 0) && errno != ENOENT)
         rc = sbx_err_errno(err, "remove %s/pid", b->path);
+    if (!rc && unlinkat(b->dir, RUNNER_FILE, 0) && errno != ENOENT)
+        rc = sbx_err_errno(err, "remove %s/" RUNNER_FILE, b->path);
     b->pid = 0;
     return rc;
 }
@@ -201,6 +237,22 @@ enum sbx_code box_open(struct oci *o, const char *id, struct box *ret, struct sb
     return rc;
 }
 
+static enum sbx_code lock_file(struct oci *o, int fd, const char *path, struct sbx_err *err)
+{
+    struct sbx_patience p = sbx_patience_begin(&o->rt, OCI_LOCK_MS);
+
+    while (flock(fd, LOCK_EX | LOCK_NB)) { /* the kernel has no timed flock */
+        enum sbx_code rc = sbx_patience_look(&p);
+
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return sbx_err_errno(err, "lock %s", path);
+        if (rc)
+            return sbx_patience_error(err, rc, "another sbx command on it");
+        poll(NULL, 0, LOCK_POLL_MS);
+    }
+    return SBX_OK;
+}
+
 enum sbx_code box_lock(struct oci *o, const char *id, struct box *ret, struct sbx_err *err)
 {
     enum sbx_code rc = box_open(o, id, ret, err);
@@ -211,9 +263,9 @@ enum sbx_code box_lock(struct oci *o, const char *id, struct box *ret, struct sb
     ret->lock = openat(ret->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (ret->lock < 0)
         return sbx_err_errno(err, "open %s/lock", ret->path);
-    while (flock(ret->lock, LOCK_EX))
-        if (errno != EINTR)
-            return sbx_err_errno(err, "lock %s", ret->path);
+    rc = lock_file(o, ret->lock, ret->path, err);
+    if (rc)
+        return rc;
     if (fstatat(ret->dir, SPEC_FILE, &st, 0)) /* removed while we waited */
         return sbx_err_set(err, SBX_NOT_FOUND, "no such container");
     box_look(ret);
@@ -259,14 +311,14 @@ enum sbx_code box_each(struct oci *o,
 enum sbx_code oci_lock(struct oci *o, int *ret, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = openat(o->containers, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    enum sbx_code rc;
 
     if (fd < 0)
         return sbx_err_errno(err, "open %s/containers/.lock", o->state);
-    while (flock(fd, LOCK_EX))
-        if (errno != EINTR)
-            return sbx_err_errno(err, "lock %s/containers/.lock", o->state);
-    *ret = sbx_take_fd(&fd);
-    return SBX_OK;
+    rc = lock_file(o, fd, "the list of containers", err);
+    if (!rc)
+        *ret = sbx_take_fd(&fd);
+    return rc;
 }
 
 enum sbx_code box_sweep(struct oci *o, struct sbx_err *err)

@@ -9,9 +9,10 @@
  *         config.json, filter.bpf     the bundle and the same seccomp filter for exec, written anew
  *                                     at each start
  *         run.json                    the running PID 1; believed only while that process lives
+ *         runner                      the OCI runtime, while it starts the container
  *         runc/                       the OCI runtime's own state
- *         lock                        held by whoever starts, stops or removes it, and by the OCI
- *                                     runtime that a start began: it may outlive a killed command
+ *         lock                        held by whoever starts, stops or removes it, never by a child:
+ *                                     the OCI runtime that a start began dies with that command
  *     STATE/containers/lock           create and remove, one at a time (short)
  *     STATE/volumes/FULLNAME/data
  *
@@ -26,6 +27,7 @@
 
 #include "../backend.h"
 #include "../names.h"
+#include "../patience.h"
 #include "sbx/buf.h"
 #include "sbx/json.h"
 #include "sbx/store.h"
@@ -72,7 +74,9 @@ enum sbx_code box_lock(struct oci *o, const char *id, struct box *ret, struct sb
 enum sbx_code box_running(struct oci *o, const char *id, struct box *ret, struct sbx_err *err);
 void box_look(struct box *b); /* set pid and started_at from run.json and /proc */
 enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err); /* write run.json */
-/* Everything that a run left: processes, cgroups, run.json. The container is locked. */
+/* In the child that becomes the OCI runtime: say so to whoever cleans up after us. 0 or -1. */
+int box_starting(const struct box *b);
+/* Everything that a run left: the runtime, processes, cgroups, run.json. The container is locked. */
 enum sbx_code box_cleanup(struct box *b, struct sbx_err *err);
 /* Call for every whole container of this app. */
 enum sbx_code box_each(struct oci *o,
@@ -142,12 +146,19 @@ struct program {
     const char *const *argv;
     int in, out, err_fd; /* -1: /dev/null */
     const char *cwd;
-    int keep;                  /* one more descriptor that it inherits; 0: none */
     int (*prepare)(void *ctx); /* in the child before exec; -1: it has written why to its fd 2 */
     void *ctx;
 };
 enum sbx_code oci_spawn(const struct program *p, pid_t *ret, struct sbx_err *err);
-int oci_wait(pid_t pid); /* shell status */
+int oci_wait(pid_t pid); /* shell status; only for what is known to end */
+#define OCI_RUN_MS 20000       /* a runtime that is asked for its version, or to run a probe */
+#define OCI_LOCK_MS 120000     /* another command's start or stop; longer than both may take */
+#define OCI_PREPARE_MS 600000  /* until the runtime is started: new volumes are filled from the image */
+#define OCI_START_MS 60000     /* the runtime's part: 0.1 s; a machine that swaps takes seconds */
+/* Wait for a child; when the patience ends it is killed. SBX_OK, SBX_CANCELED, SBX_TIMEOUT. */
+enum sbx_code oci_wait_for(pid_t pid, const struct sbx_patience *p, int *ret_status);
+/* What a child says, to the end of the pipe; beyond the buffer's bound it is dropped. */
+enum sbx_code oci_hear(int fd, const struct sbx_patience *p, struct sbx_buf *out);
 /* Run to the end, what it says on stderr and stdout into `out` (bounded). */
 enum sbx_code oci_run(const struct program *p, struct sbx_buf *out, int *ret_status,
                       struct sbx_err *err);

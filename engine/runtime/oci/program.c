@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "oci.h"
@@ -27,9 +29,13 @@ static void close_rest(void)
             fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static void child(const struct program *p)
+static void child(const struct program *p, pid_t parent)
 {
     sigset_t none;
+
+    /* Whoever began a start ends it: nothing of it goes on without the lock that we hold. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+        _exit(125);
 
     /* above 2, so that none of the three is overwritten before it is used */
     int in = p->in < 0 ? -1 : fcntl(p->in, F_DUPFD, 3);
@@ -48,8 +54,6 @@ static void child(const struct program *p)
     if (p->prepare && p->prepare(p->ctx))
         _exit(125);
     close_rest();
-    if (p->keep > 2)
-        fcntl(p->keep, F_SETFD, 0);
     execv(p->argv[0], (char *const *)p->argv);
     dprintf(2, "%s: %s", p->argv[0], strerror(errno));
     _exit(125);
@@ -57,12 +61,12 @@ static void child(const struct program *p)
 
 enum sbx_code oci_spawn(const struct program *p, pid_t *ret, struct sbx_err *err)
 {
-    pid_t pid = fork();
+    pid_t self = getpid(), pid = fork();
 
     if (pid < 0)
         return sbx_err_errno(err, "fork");
     if (!pid)
-        child(p);
+        child(p, self);
     *ret = pid;
     return SBX_OK;
 }
@@ -77,16 +81,46 @@ int oci_wait(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+enum sbx_code oci_wait_for(pid_t pid, const struct sbx_patience *p, int *ret_status)
+{
+    SBX_AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    enum sbx_code rc = pidfd < 0 ? SBX_IO : sbx_patience_poll(p, pidfd);
+
+    if (rc)
+        kill(pid, SIGKILL); /* our child, not waited for: the number is still its own */
+    *ret_status = oci_wait(pid);
+    return rc;
+}
+
+enum sbx_code oci_hear(int fd, const struct sbx_patience *p, struct sbx_buf *out)
+{
+    char chunk[4096];
+
+    for (;;) {
+        enum sbx_code rc = sbx_patience_poll(p, fd);
+        ssize_t n;
+
+        if (rc)
+            return rc;
+        n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return SBX_OK;
+        if (sbx_buf_add(out, chunk, (size_t)n))
+            continue; /* beyond the bound: keep the pipe empty all the same */
+    }
+}
+
 enum sbx_code oci_run(const struct program *p, struct sbx_buf *out, int *ret_status,
                       struct sbx_err *err)
 {
     SBX_AUTO_FD int from = -1, to = -1;
+    struct sbx_patience patience = sbx_patience_begin(NULL, OCI_RUN_MS);
     struct program q = *p;
-    char chunk[4096];
-    ssize_t n;
     pid_t pid;
     int fds[2];
-    enum sbx_code rc;
+    enum sbx_code rc, waited;
 
     if (pipe2(fds, O_CLOEXEC))
         return sbx_err_errno(err, "pipe");
@@ -97,11 +131,12 @@ enum sbx_code oci_run(const struct program *p, struct sbx_buf *out, int *ret_sta
     if (rc)
         return rc;
     close(sbx_take_fd(&to));
-    while ((n = read(from, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && sbx_buf_add(out, chunk, (size_t)n))
-            continue; /* beyond the bound: keep the pipe empty all the same */
-    *ret_status = oci_wait(pid);
-    return SBX_OK;
+    rc = oci_hear(from, &patience, out);
+    if (rc)
+        kill(pid, SIGKILL);
+    waited = oci_wait_for(pid, &patience, ret_status);
+    rc = rc ? rc : waited;
+    return rc ? sbx_patience_error(err, rc, p->argv[0]) : SBX_OK;
 }
 
 /* One JSON object a line: {"level":"error","msg":"…"}; crun writes the same. */

@@ -116,12 +116,74 @@ static int fill_volumes(struct oci *o, const struct box *b, int root, int compla
     return 0;
 }
 
+/* The topmost layer that has it, as a plain file: -1 none. Whiteouts are devices. */
+static int open_in_image(const struct box *b, const char *path)
+{
+    size_t n = json_array_size(json_object_get(b->spec, "layers"));
+
+    for (size_t i = n; i-- > 0;) {
+        SBX_AUTO_FD int layer = -1, fd = -1;
+        char name[32];
+        struct stat st;
+
+        snprintf(name, sizeof(name), "l/%zu", i);
+        layer = openat(b->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fd = layer < 0 ? -1 : sbx_open_in_root(layer, path, O_RDONLY | O_NONBLOCK, 0);
+        if (fd >= 0)
+            return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? sbx_take_fd(&fd) : -1;
+    }
+    return -1;
+}
+
+/* The image's file instead of what stands there now; an empty one if the image has none. */
+static int restore(const struct box *b, int root, const char *name, const char *path)
+{
+    SBX_AUTO_FD int etc = sbx_open_in_root(root, "etc", O_RDONLY | O_DIRECTORY, 0);
+    SBX_AUTO_FD int from = open_in_image(b, path), to = -1;
+    char data[65536];
+    ssize_t n = 0;
+
+    if (etc < 0 || (unlinkat(etc, name, 0) && errno != ENOENT))
+        return -1;
+    to = openat(etc, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (to < 0 || fchmod(to, 0644))
+        return -1;
+    while (from >= 0 && (n = read(from, data, sizeof(data))) > 0)
+        if (sbx_write_all(to, data, (size_t)n))
+            return -1;
+    return n < 0 ? -1 : 0;
+}
+
+/*
+ * The OCI runtime opens these in the root even when the user is given by number. Root inside, or an
+ * image, may have put a FIFO there, or a device, and the start would wait for it for ever.
+ */
+static int check_accounts(const struct box *b, int root)
+{
+    static const char *const names[] = { "passwd", "group" };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
+        SBX_AUTO_FD int fd = -1;
+        char path[32];
+        struct stat st;
+
+        snprintf(path, sizeof(path), "etc/%s", names[i]);
+        fd = sbx_open_in_root(root, path, O_PATH, 0);
+        if (fd < 0 || fstat(fd, &st) || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+            continue; /* nothing there, or nothing that can be waited for */
+        if (restore(b, root, names[i], path))
+            return -1;
+    }
+    return 0;
+}
+
 int oci_root_prepare(struct oci *o, const struct box *b, int complain)
 {
     /* not b->dir: that descriptor still sees what is below the mount */
     SBX_AUTO_FD int root = open("rootfs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (root < 0 || make_dirs(root, box_text(b, "workdir")) || write_names(b, root)) {
+    if (root < 0 || make_dirs(root, box_text(b, "workdir")) || write_names(b, root) ||
+        check_accounts(b, root)) {
         dprintf(complain, "prepare the root file system: %s", strerror(errno));
         return -1;
     }

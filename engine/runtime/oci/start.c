@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -104,6 +105,10 @@ static int prepare(void *ctx)
     struct start *s = ctx;
     char options[4096];
 
+    if (box_starting(s->b)) {
+        dprintf(s->complain, "write who starts it: %s", strerror(errno));
+        return -1;
+    }
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL)) {
         dprintf(s->complain, "make a mount namespace: %s", strerror(errno));
         return -1;
@@ -138,15 +143,24 @@ static enum sbx_code why(const struct box *b, const struct sbx_buf *said, int st
     return sbx_err_set(err, SBX_FAILED, "the OCI runtime ended with status %d", status);
 }
 
-/* What the child says before it becomes the runtime; the pipe closes at exec. */
-static void listen_to(int fd, struct sbx_buf *said)
+/*
+ * What the child says before it becomes the runtime (the pipe closes at exec), and the runtime's end.
+ * It reads files of a root that may be hostile: a FIFO, a file system that never answers. When it is
+ * killed the processes that it began end with their pipe to it or by the container's cgroup.
+ */
+static enum sbx_code follow(struct start *s, pid_t pid, int fd, struct sbx_buf *said,
+                            int *ret_status, struct sbx_err *err)
 {
-    char chunk[512];
-    ssize_t n;
+    struct sbx_patience prepare = sbx_patience_begin(&s->o->rt, OCI_PREPARE_MS), start;
+    enum sbx_code rc = oci_hear(fd, &prepare, said), waited;
 
-    while ((n = read(fd, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0 && sbx_buf_add(said, chunk, (size_t)n))
-            continue;
+    if (rc)
+        kill(pid, SIGKILL);
+    start = sbx_patience_begin(&s->o->rt, OCI_START_MS);
+    start.before = prepare.before;
+    waited = oci_wait_for(pid, &start, ret_status);
+    rc = rc ? rc : waited;
+    return rc ? sbx_patience_error(err, rc, "the OCI runtime's start") : SBX_OK;
 }
 
 static enum sbx_code run(struct start *s, struct sbx_err *err)
@@ -160,10 +174,9 @@ static enum sbx_code run(struct start *s, struct sbx_err *err)
                          .out = -1,
                          .err_fd = -1,
                          .cwd = s->b->path,
-                         .keep = s->b->lock,
                          .prepare = prepare,
                          .ctx = s };
-    int fds[2], status;
+    int fds[2], status = 0;
     pid_t pid;
     enum sbx_code rc;
 
@@ -172,12 +185,10 @@ static enum sbx_code run(struct start *s, struct sbx_err *err)
     s->complain = fds[1];
     rc = oci_spawn(&p, &pid, err);
     close(fds[1]);
-    if (!rc) {
-        listen_to(fds[0], &said);
-        status = oci_wait(pid);
-        if (status)
-            rc = why(s->b, &said, status, err);
-    }
+    if (!rc)
+        rc = follow(s, pid, fds[0], &said, &status, err);
+    if (!rc && status)
+        rc = why(s->b, &said, status, err);
     close(fds[0]);
     return rc;
 }

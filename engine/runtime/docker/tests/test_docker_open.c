@@ -78,6 +78,83 @@ static enum sbx_code try(const char *host, struct sbx_err *err)
     return rc;
 }
 
+/* An Engine that answers /version and then nothing any more; each later request is an interrupt. */
+struct stuck {
+    int fd, interrupt;
+    pthread_t thread;
+    char host[128];
+};
+
+static void *be_stuck(void *arg)
+{
+    static const char version[] = "{\"ApiVersion\":\"1.41\"}";
+    struct stuck *s = arg;
+    int held[16], n = 0, fd;
+
+    while (n < 16 && (fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        char request[4096];
+        ssize_t len;
+
+        held[n++] = fd;
+        while ((len = recv(fd, request, sizeof(request) - 1, 0)) > 0) {
+            request[len] = '\0';
+            if (strstr(request, "GET /version"))
+                dprintf(fd, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(version),
+                        version);
+            else if (write(s->interrupt, "\2", 1) != 1)
+                break;
+        }
+    }
+    while (n)
+        close(held[--n]);
+    return NULL;
+}
+
+static void an_engine_that_never_answers_is_left_at_an_interrupt(void **state)
+{
+    static const char *const argv[] = { "true", NULL };
+    struct sbx_exec x = { .argv = argv, .in = -1, .out = -1, .err_fd = -1, .resize_fd = -1 };
+    struct sbx_runtime_config config = { .docker_host = NULL };
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    struct stuck s;
+    int fds[2], status;
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    s.interrupt = fds[1];
+    s.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s/stuck", dir);
+    snprintf(s.host, sizeof(s.host), "unix://%s", a.sun_path);
+    assert_int_equal(bind(s.fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(s.fd, 16), 0);
+    assert_int_equal(pthread_create(&s.thread, NULL, be_stuck, &s), 0);
+    config.docker_host = s.host;
+    x.signal_fd = fds[0];
+    for (int i = 0; i < 4; i++) {
+        struct sbx_err err = SBX_ERR_INIT;
+        struct sbx_runtime *rt = NULL;
+        enum sbx_code rc;
+
+        assert_int_equal(sbx_runtime_open(SBX_RUNTIME_DOCKER, &config, &rt, &err), SBX_OK);
+        if (i < 3) /* the last: by the signals that are meant for the process */
+            sbx_runtime_interrupt_by(rt, fds[0]);
+        rc = i == 0   ? sbx_runtime_start(rt, "x", &err)
+             : i == 1 ? sbx_runtime_stop(rt, "x", 1, &err)
+             : i == 2 ? sbx_runtime_remove(rt, "x", &err)
+                      : sbx_runtime_exec(rt, "x", &x, &status, &err);
+        print_message("%s\n", err.text);
+        assert_int_equal(rc, SBX_CANCELED);
+        assert_non_null(strstr(err.text, "interrupted"));
+        sbx_runtime_close(rt);
+    }
+    shutdown(s.fd, SHUT_RDWR);
+    pthread_join(s.thread, NULL);
+    close(s.fd);
+    close(fds[0]);
+    close(fds[1]);
+    unlink(a.sun_path);
+}
+
 static void what_answers_must_be_an_engine_we_can_use(void **state)
 {
     static const struct {
@@ -185,6 +262,7 @@ static int remove_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_engine_that_never_answers_is_left_at_an_interrupt),
         cmocka_unit_test(what_answers_must_be_an_engine_we_can_use),
         cmocka_unit_test(a_socket_that_is_not_there_or_no_socket_is_named),
         cmocka_unit_test(a_forbidden_socket_says_which_group_helps),

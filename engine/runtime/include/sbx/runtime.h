@@ -43,6 +43,13 @@ SBX_MUST_USE enum sbx_code sbx_runtime_open(enum sbx_runtime_kind kind,
 void sbx_runtime_close(struct sbx_runtime *rt); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_runtime, sbx_runtime_close);
 
+/**
+ * End waits (for an Engine, an OCI runtime, a lock) with SBX_CANCELED when a byte arrives in the pipe
+ * `fd` during a call; bytes that were there before do not count, and none is read. -1: none, the
+ * default. Whatever is said here, no wait is endless.
+ */
+void sbx_runtime_interrupt_by(struct sbx_runtime *rt, int fd);
+
 /** Facts that the plan and the start path decide on; borrowed from the handle. */
 struct sbx_runtime_info {
     enum sbx_runtime_kind kind;

@@ -759,7 +759,7 @@ static void killed_commands_leave_nothing_that_the_next_does_not_clean(void **st
         usleep(i * 5000); /* the moment, not a wait for anything */
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        /* a runtime that the killed command had started may still be at work; remove waits it out */
+        /* a runtime that the killed command had started may still be at work; remove ends it */
         assert_int_equal(sbx_runtime_list(w->rt, w->arena, &list, &n, &w->err), SBX_OK);
         assert_int_equal(sbx_runtime_remove(w->rt, "t-killed", &w->err), SBX_OK);
         assert_int_equal(try_create(w, spec, &id), SBX_OK);
@@ -768,6 +768,103 @@ static void killed_commands_leave_nothing_that_the_next_does_not_clean(void **st
         free(id);
         assert_nothing_left(w);
     }
+}
+
+static void accounts_that_are_no_files_do_not_hold_a_start(void **state)
+{
+    static const char *const rows[] = {
+        "rm /etc/passwd; mknod /etc/passwd p",
+        "rm /etc/group; mknod /etc/group p",
+        "mknod /tmp/p p; rm /etc/passwd; ln -s /tmp/p /etc/passwd",
+        "mkdir /tmp/e; mknod /tmp/e/passwd p; mv /etc /old; ln -s /tmp/e /etc",
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        const char *id = running(w, (struct sbx_container_spec){ .name = "t-fifo" });
+
+        sh(w, id, rows[i]);
+        assert_int_equal(sbx_runtime_stop(w->rt, id, 0, &w->err), SBX_OK);
+        assert_int_equal(sbx_runtime_start(w->rt, id, &w->err), SBX_OK);
+        assert_non_null(strstr(sh(w, id, "cat /etc/passwd"), "agent:x:1000"));
+        assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
+    }
+    assert_nothing_left(w);
+}
+
+/* A start that hangs: /etc of a volume, which is mounted only by the OCI runtime, has the FIFO. */
+static char *hangs(struct world *w)
+{
+    static const struct sbx_mount etc = { .kind = SBX_MOUNT_BIND, .target = "/etc" };
+    struct sbx_mount m = etc;
+    char dir[128], path[160], *id = NULL;
+
+    snprintf(dir, sizeof(dir), "%s/etc", w->dir);
+    snprintf(path, sizeof(path), "%s/passwd", dir);
+    assert_true(mkdir(dir, 0755) == 0 || errno == EEXIST);
+    assert_true(mkfifo(path, 0644) == 0 || errno == EEXIST);
+    m.source = dir;
+    assert_int_equal(try_create(w,
+                                (struct sbx_container_spec){
+                                    .name = "t-hangs", .mounts = &m, .n_mounts = 1 },
+                                &id),
+                     SBX_OK);
+    return id;
+}
+
+/* Until the container's first process waits for the FIFO: its cgroup has a process. */
+static void wait_for_hang(const char *id)
+{
+    char command[700];
+
+    snprintf(command, sizeof(command),
+             "for i in $(seq 600); do cat /sys/fs/cgroup/sbx/%s/cgroup.procs "
+             "/sys/fs/cgroup/*/sbx/%s/cgroup.procs 2>/dev/null | grep -q . && exit 0; sleep 0.05; "
+             "done; exit 1",
+             id, id);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_start_that_hangs_ends_at_an_interrupt(void **state)
+{
+    struct world *w = *state;
+    char *id = hangs(w);
+    int fds[2];
+    pid_t pid;
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    assert_int_equal(write(fds[1], "\2", 1), 1); /* one that was followed before does not count */
+    sbx_runtime_interrupt_by(w->rt, fds[0]);
+    pid = fork();
+    if (!pid) {
+        wait_for_hang(id);
+        _exit(write(fds[1], "\2", 1) != 1);
+    }
+    assert_int_equal(sbx_runtime_start(w->rt, id, &w->err), SBX_CANCELED);
+    assert_non_null(strstr(w->err.text, "interrupted"));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
+    close(fds[0]);
+    close(fds[1]);
+    free(id);
+    assert_nothing_left(w);
+}
+
+static void a_start_that_hangs_and_is_killed_holds_nobody(void **state)
+{
+    struct world *w = *state;
+    char *id = hangs(w);
+    pid_t pid = fork();
+
+    if (!pid)
+        _exit(sbx_runtime_start(w->rt, id, &w->err) != SBX_OK);
+    wait_for_hang(id);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(sbx_runtime_stop(w->rt, id, 0, &w->err), SBX_OK);
+    assert_int_equal(sbx_runtime_remove(w->rt, id, &w->err), SBX_OK);
+    free(id);
+    assert_nothing_left(w);
 }
 
 int main(void)
@@ -799,6 +896,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_had_is_refused_before_anything_is_made,
                                         world_up, world_down),
         cmocka_unit_test_setup_teardown(a_start_that_fails_leaves_a_stopped_container, world_up,
+                                        world_down),
+        cmocka_unit_test_setup_teardown(accounts_that_are_no_files_do_not_hold_a_start, world_up,
+                                        world_down),
+        cmocka_unit_test_setup_teardown(a_start_that_hangs_ends_at_an_interrupt, world_up,
+                                        world_down),
+        cmocka_unit_test_setup_teardown(a_start_that_hangs_and_is_killed_holds_nobody, world_up,
                                         world_down),
         cmocka_unit_test_setup_teardown(killed_commands_leave_nothing_that_the_next_does_not_clean,
                                         world_up, world_down),
