@@ -19,6 +19,7 @@
 
 struct entry {
     struct entry *next; /* of its bucket */
+    struct entry *later;
     unsigned index;
     bool used;
     char name[];
@@ -27,6 +28,7 @@ struct entry {
 struct sbx_names {
     int fd;
     unsigned count;
+    struct entry *first, **end;   /* all, in the order they were given */
     unsigned last;                /* given last */
     uint64_t second;              /* the budget of new names: which second, and how many */
     unsigned budget;
@@ -62,6 +64,8 @@ static struct entry *add(struct sbx_names *n, unsigned index, const char *name)
     *e = (struct entry){ .next = *b, .index = index };
     memcpy(e->name, name, size);
     *b = e;
+    *n->end = e;
+    n->end = &e->later;
     n->by_index[index] = e;
     n->last = index;
     n->count++;
@@ -84,8 +88,10 @@ struct sbx_names *sbx_names_new(int fd)
 {
     struct sbx_names *n = calloc(1, sizeof(*n));
 
-    if (n)
+    if (n) {
         n->fd = fd;
+        n->end = &n->first;
+    }
     return n;
 }
 
@@ -93,8 +99,12 @@ void sbx_names_free(struct sbx_names *n)
 {
     if (!n)
         return;
-    for (size_t i = 0; i < SBX_ARRAY_LEN(n->by_index); i++)
-        free(n->by_index[i]);
+    while (n->first) {
+        struct entry *e = n->first;
+
+        n->first = e->later;
+        free(e);
+    }
     free(n);
 }
 
@@ -213,17 +223,21 @@ static int append(const struct sbx_names *n, const char *text, size_t len)
 static enum sbx_code start_anew(struct sbx_names *n, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_GATE_MAP_MAX);
-    unsigned last = n->last;
+    struct entry **p = &n->first;
 
-    for (size_t i = 1; i < SBX_ARRAY_LEN(n->by_index); i++) {
-        struct entry *e = n->by_index[i];
+    while (*p) {
+        struct entry *e = *p;
 
-        if (e && !e->used)
+        if (!e->used) {
+            *p = e->later;
             forget(n, e);
-        else if (e && sbx_buf_addf(&out, "name %u %s\nused %u\n", e->index, e->name, e->index))
+            continue;
+        }
+        if (sbx_buf_addf(&out, "name %u %s\nused %u\n", e->index, e->name, e->index))
             return sbx_err_set(err, SBX_NO_MEMORY, "address map: out of memory");
+        p = &e->later;
     }
-    n->last = last; /* addresses that were given up are given again as late as can be */
+    n->end = p;
     if (ftruncate(n->fd, 0) || (out.len && append(n, out.ptr, out.len)))
         return sbx_err_errno(err, "write the address map");
     return SBX_OK;

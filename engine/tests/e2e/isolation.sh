@@ -140,3 +140,18 @@ has "refused names are in the log" "$(jq -r '.blocked_hosts[].host' <<<"$log")" 
 has "the way is in the log" "$(jq -r '.allowed_hosts[].proxy_type' <<<"$log")" "transparent"
 has "and what was raw" "$(jq -r '.allowed_hosts[] | select(.host == "api.example.com:9000").proxy_type' <<<"$log")" "network"
 has "the log's two sections" "$text" "Blocked requests"
+
+# The host's own services, by rule only: every spelling of the rule is one, and so is every way to the service.
+sbx policy allow network "localhost:$lo_port" --sandbox "$name" >/dev/null || fail "allow a port of the host"
+is "the host by its alias, allowed, through the proxy" "$(code "http://host.docker.internal:$lo_port/$mark-6")" 200
+is "the same without the proxy" "$(bare_code "http://host.docker.internal:$lo_port/$mark-7")" 200
+has "raw TCP to it" "$(bare bash -c "exec 3<>/dev/tcp/host.docker.internal/$lo_port && printf 'GET /$mark-8 HTTP/1.0\r\n\r\n' >&3 && timeout 5 cat <&3")" "200 OK"
+is "another port of the host stays closed" "$(code "http://host.docker.internal:$any_port/$mark-no")" 403
+closed "and without the proxy" "${n[@]}" "http://host.docker.internal:$any_port/$mark-no"
+closed "its address says nothing else" "${n[@]}" "http://172.17.0.1:$lo_port/$mark-no"
+is "localhost through the proxy stays refused" "$(code --noproxy '' -x http://gateway.docker.internal:3128 "http://localhost:$lo_port/$mark-no")" 403
+sbx policy deny network "host.docker.internal:$lo_port" --sandbox "$name" >/dev/null || fail "deny a port of the host"
+is "denied by the other spelling" "$(code "http://host.docker.internal:$lo_port/$mark-no")" 403
+closed "and without the proxy too" "${n[@]}" "http://host.docker.internal:$lo_port/$mark-no"
+exits "check says the same" 4 sbx policy check network --sandbox "$name" "host.docker.internal:$lo_port"
+is "only what was allowed arrived at the host's services" "$(grep -c "$mark-no" "$work/ports.hit")" 0
