@@ -1,14 +1,17 @@
 #!/bin/sh
-# Compare the loader with the public corpus of kit specs, which lives outside this tree, and write each as YAML.
-# usage: corpus.sh PROGRAM; SBX_SHARED names the folder, else ../shared beside the sources is tried.
+# Compare the loader with the public corpus of kit specs, which lives outside this tree.
+# usage: corpus.sh PROGRAM
+# SBX_CORPUS_DIR names the folder with kits/ and expected.jsonl; else SBX_SHARED/corpus, else ../shared/corpus beside
+# the sources is tried.
 set -u
 program=$1
 here=$(cd "$(dirname "$0")" && pwd)
-shared=${SBX_SHARED:-$SBX_SOURCE_DIR/../shared}
-if [ ! -x "$shared/tools/corpus-check" ]; then
-    echo "SKIPPED: no corpus in $shared (set SBX_SHARED to the folder that holds tools/corpus-check)"
+corpus=${SBX_CORPUS_DIR:-${SBX_SHARED:-$SBX_SOURCE_DIR/../shared}/corpus}
+if [ ! -f "$corpus/expected.jsonl" ]; then
+    echo "SKIPPED: no corpus in $corpus (set SBX_CORPUS_DIR to the folder that holds kits/ and expected.jsonl)"
     exit 77
 fi
-python3 "$here/rewrite.py" "$program" "$shared/corpus/kits" || exit 1
-exec "$shared/tools/corpus-check" "$program" --known "$here/corpus-known.tsv" \
-    --kits "$shared/corpus/expected.jsonl" "$shared/corpus/kits" --vectors "$shared/corpus/vectors.jsonl"
+python3 "$here/corpus.py" "$program" "$corpus" || exit 1
+check=$corpus/../tools/corpus-check # the corpus's own tool, where it comes with it
+[ ! -x "$check" ] || exec "$check" "$program" --known "$here/corpus-known.tsv" \
+    --kits "$corpus/expected.jsonl" "$corpus/kits" --vectors "$here/vectors.jsonl"

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Write each real kit of the corpus as YAML, and migrate those of version 1; compare the artifacts.
+"""Each real kit of the corpus: is it what the reference makes of it (expected.jsonl), and still the same kit
+after it was written as YAML, and after its migration?
 
-usage: rewrite.py PROGRAM KITS_DIR    exit 0: all the same; 1: each difference on a line of its own
+usage: corpus.py PROGRAM CORPUS_DIR    exit 0: all the same; 1: each difference on a line of its own
+CORPUS_DIR holds kits/ and expected.jsonl: rows of file, ok, artifact, warningFields, unknownFields, lines.
 PROGRAM answers `kit inspect --output json|yaml FILE` and `kit migrate DIR`.
 """
 import concurrent.futures
@@ -11,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-program, kits = sys.argv[1], pathlib.Path(sys.argv[2])
+program, corpus = sys.argv[1], pathlib.Path(sys.argv[2])
+kits = corpus / "kits"
 
 
 def inspect(form, path):
@@ -70,11 +73,39 @@ def check(path, rewrite):
     return "" if got == want else f"{path}: another artifact"
 
 
+def plain(artifact):
+    artifact = {k: v for k, v in artifact.items() if k not in ("warnings", "files")}
+    if "environment" in artifact:
+        artifact["environment"] = {k: v for k, v in artifact["environment"].items() if k != "proxyManaged"}
+    return artifact
+
+
+def expected(row):
+    path = kits / row["file"]
+    status, text = inspect("json", path)
+    got = json.loads(text)
+    if row["ok"] != (status == 0):
+        return f"{path}: {'refused' if row['ok'] else 'accepted'}"
+    if not row["ok"]:
+        lines = {d.get("line") for d in got["diagnostics"]}
+        missed = set(row.get("lines", [])) - lines if row.get("unknownFields") else None
+        return f"{path}: unknown fields in lines {missed} are not told" if missed else ""
+    if plain(row["artifact"]) != plain(got):
+        return f"{path}: another artifact than the reference's"
+    names = row.get("warningFields", [])
+    said = got.get("warnings", [])
+    same = len(names) == len(said) and all(w.startswith(n) for n, w in zip(names, said))
+    return "" if same else f"{path}: other warnings: {said}, want {names}"
+
+
 paths = sorted(kits.rglob("*.yaml"))
+rows = [json.loads(line) for line in open(corpus / "expected.jsonl", encoding="utf-8")]
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     jobs = [(p, how) for p in paths for how in (by_yaml, by_migration)]
-    results = [r for r in pool.map(check, *zip(*jobs)) if r is not None]
-bad = [r for r in results if r]
+    rewritten = [r for r in pool.map(check, *zip(*jobs)) if r is not None]
+    results = list(pool.map(expected, rows))
+bad = [r for r in rewritten + results if r]
 print("\n".join(bad))
-print(f"{len(paths)} specs: {len(results) // 2} valid, {len(bad)} differ after they were rewritten or migrated")
-sys.exit(1 if bad or not results else 0)
+print(f"{len(rows)} kits, {len(rewritten) // 2} of them valid: {len(bad)} differ from the reference, or after they "
+      "were rewritten or migrated")
+sys.exit(1 if bad or not rewritten or not rows else 0)
