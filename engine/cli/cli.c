@@ -118,7 +118,7 @@ static enum sbx_code run(struct sbx_cli *cli, int argc, char *const *argv, struc
     enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, argv, err);
 
     /* Help is given even where the rest of the line is wrong. */
-    if (cli->global.help || (!rc && cli->verb->n_sub)) {
+    if (cli->global.help || (!rc && cli->verb->n_sub && !cli->verb->run)) {
         sbx_help_print(cli->verb, cli->path, cli->out);
         return SBX_OK;
     }

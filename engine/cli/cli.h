@@ -45,7 +45,8 @@ struct sbx_verb {
     const char *args;                  /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
     const char *about;                 /**< paragraphs for help; NULL: the summary is enough */
     const char *example;               /**< lines of shell; NULL: none */
-    const struct sbx_verb *const *sub; /**< its own verbs; then it does nothing itself */
+    /** Its own verbs; then it does nothing itself, or (with `run`) what is no name of one is its argument. */
+    const struct sbx_verb *const *sub;
     size_t n_sub;
     const struct sbx_opt_group *groups;
     size_t n_groups;

@@ -68,7 +68,7 @@ static void read_line(struct line *l, const char *const *words, size_t n)
             l->ended = true;
         else if (w[0] == '-' && w[1])
             take_flag(l, w, words[i + 1]);
-        else if (l->verb->n_sub && sub(l->verb, w))
+        else if (l->verb->n_sub && !l->n_args && sub(l->verb, w))
             l->verb = sub(l->verb, w);
         else
             l->n_args++;
@@ -180,11 +180,11 @@ void sbx_complete(const char *const *words, size_t n, sbx_names_fn names, FILE *
     } else if (!l.ended && l.word[0] == '-') {
         offer_flags(&l, l.verb->groups, l.verb->n_groups);
         offer_flags(&l, &sbx_global_group, 1);
-    } else if (l.verb->n_sub) {
-        for (size_t i = 0; i < l.verb->n_sub; i++)
+    } else {
+        for (size_t i = 0; !l.n_args && i < l.verb->n_sub; i++)
             if (!l.verb->sub[i]->hidden && !l.verb->sub[i]->not_built)
                 offer(&l, "", l.verb->sub[i]->name, l.verb->sub[i]->summary);
-    } else {
-        offer_words(&l);
+        if (!l.verb->n_sub || l.verb->run)
+            offer_words(&l);
     }
 }

@@ -131,6 +131,19 @@ enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const char *const *v, 
     return SBX_OK;
 }
 
+enum sbx_code sbx_port_list(struct sbx_arena *arena, const struct sbx_texts *words,
+                            struct sbx_port_spec **ret, struct sbx_err *err)
+{
+    struct sbx_port_spec *v = sbx_arena_array(arena, words->n + 1, sizeof(*v));
+    enum sbx_code rc = v ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+
+    for (size_t i = 0; !rc && i < words->n; i++)
+        rc = sbx_port_spec_parse(words->v[i], &v[i], err);
+    if (!rc)
+        *ret = v;
+    return rc;
+}
+
 enum sbx_pull sbx_pull_of(const char *text)
 {
     if (text && !strcmp(text, "always"))
@@ -141,12 +154,18 @@ enum sbx_pull sbx_pull_of(const char *text)
 enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_opts *o,
                               struct sbx_create *ret, struct sbx_err *err)
 {
+    struct sbx_port_spec *ports = NULL;
     enum sbx_code rc = SBX_OK;
 
     if (o->name)
         rc = sbx_name_check(o->name, err);
     if (rc)
         return sbx_err_wrap(err, SBX_USAGE, "--name");
+    rc = sbx_port_list(arena, &o->publish, &ports, err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "--publish");
+    ret->ports = ports;
+    ret->n_ports = o->publish.n;
     if (o->memory && (!sbx_size_parse(o->memory, &ret->memory) || ret->memory <= 0))
         return sbx_err_set(err, SBX_USAGE, "--memory %s: want a size such as 512m or 8g",
                            o->memory);

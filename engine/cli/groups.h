@@ -12,7 +12,7 @@
 struct sbx_sandbox_opts {
     const char *name, *image, *pull, *memory;
     double cpus;
-    struct sbx_texts env, env_files, approve, sockets;
+    struct sbx_texts env, env_files, approve, sockets, publish;
     bool keep_failed, strict_startup, privileged, userns, weak_network;
 };
 extern const struct sbx_opt sbx_sandbox_rows[];

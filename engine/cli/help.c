@@ -50,8 +50,13 @@ static void print_indented(const char *text, FILE *out)
 
 void sbx_help_print(const struct sbx_verb *c, const char *path, FILE *out)
 {
-    fprintf(out, "%s\n\nUsage:\n  %s %s%s%s\n", c->summary, path, c->n_sub ? "COMMAND" : "[flags]",
-            !c->n_sub && c->args ? " " : "", !c->n_sub && c->args ? c->args : "");
+    bool own = c->run != NULL;
+
+    fprintf(out, "%s\n\nUsage:\n", c->summary);
+    if (c->n_sub)
+        fprintf(out, "  %s COMMAND\n", path);
+    if (own || !c->n_sub)
+        fprintf(out, "  %s [flags]%s%s\n", path, c->args ? " " : "", c->args ? c->args : "");
     if (c->about)
         fprintf(out, "\n%s\n", c->about);
     if (c->n_sub)
@@ -93,7 +98,7 @@ static void docs_command(const struct sbx_verb *c, const char *path, FILE *out)
 
     if (c->hidden || c->not_built)
         return;
-    if (!c->n_sub) {
+    if (!c->n_sub || c->run) {
         fprintf(out, "\n## %s\n\n%s\n\n    %s [flags]%s%s\n", path, c->summary, path,
                 c->args ? " " : "", c->args ? c->args : "");
         if (c->about)

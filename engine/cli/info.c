@@ -5,20 +5,42 @@
 /* A string, or null for NULL and "". */
 static json_t *text(const char *s) { return s && *s ? json_string(s) : json_null(); }
 
-static json_t *ports(const struct sbx_sandbox_info *i)
+json_t *sbx_published_json(const struct sbx_published *v, size_t n)
 {
     json_t *list = json_array();
 
-    for (size_t p = 0; i->plan && p < i->plan->n_ports; p++) {
-        const struct sbx_plan_port *port = &i->plan->ports[p];
-
+    for (size_t i = 0; i < n; i++)
         json_array_append_new(
-            list, json_pack("{s:n,s:n,s:i,s:s,s:o,s:o,s:b}", "host_ip", "host_port", "sandbox_port",
-                            port->container, "protocol",
-                            port->protocol && *port->protocol ? port->protocol : "tcp", "name",
-                            text(port->name), "kit", text(port->kit), "published", 0));
-    }
+            list, json_pack("{s:s,s:o,s:i,s:s,s:o,s:o}", "host_ip", v[i].host_ip, "host_port",
+                            v[i].host_port ? json_integer(v[i].host_port) : json_null(),
+                            "sandbox_port", (int)v[i].sandbox_port, "protocol",
+                            v[i].ipv6 ? "tcp6" : "tcp4", "name", text(v[i].name), "kit",
+                            text(v[i].kit)));
     return list;
+}
+
+/* Ports are open while the gate runs; those of a stopped sandbox come back with it. */
+static json_t *open_ports(const struct sbx_sandbox_info *i)
+{
+    return sbx_published_json(i->ports, i->status == SBX_STATUS_RUNNING ? i->n_ports : 0);
+}
+
+const char *sbx_published_text(struct sbx_arena *arena, const struct sbx_published *p)
+{
+    return sbx_arena_printf(arena, p->ipv6 ? "[%s]:%u->%u/tcp6" : "%s:%u->%u/tcp4", p->host_ip,
+                            p->host_port, p->sandbox_port);
+}
+
+const char *sbx_info_ports(struct sbx_arena *arena, const struct sbx_sandbox_info *i)
+{
+    const char *all = NULL;
+
+    for (size_t k = 0; i->status == SBX_STATUS_RUNNING && k < i->n_ports; k++) {
+        const char *one = sbx_published_text(arena, &i->ports[k]);
+
+        all = all && one ? sbx_arena_printf(arena, "%s, %s", all, one) : one;
+    }
+    return all;
 }
 
 static json_t *workspaces(const struct sbx_sandbox_info *i)
@@ -32,12 +54,11 @@ static json_t *workspaces(const struct sbx_sandbox_info *i)
 
 json_t *sbx_info_row_json(const struct sbx_sandbox_info *i)
 {
-    /* Only published ports belong here; none is yet. */
     json_t *row = json_pack(
-        "{s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:b,s:o,s:[]}", "name", i->name, "id", text(i->id), "agent",
+        "{s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:b,s:o,s:o}", "name", i->name, "id", text(i->id), "agent",
         text(i->agent), "status", sbx_status_name(i->status), "created_at", text(i->created_at),
         "last_used_at", text(i->last_used_at), "workspaces", workspaces(i), "workspace_missing",
-        (int)i->workspace_missing, "runtime", text(i->runtime_name), "ports");
+        (int)i->workspace_missing, "runtime", text(i->runtime_name), "ports", open_ports(i));
 
     if (row && i->detail)
         json_object_set_new(row, "detail", json_string(i->detail));
@@ -91,7 +112,7 @@ json_t *sbx_info_full_json(const struct sbx_sandbox_info *i)
         "{s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b,s:I,s:b,s:b}", "created_at", text(i->created_at),
         "last_used_at", text(i->last_used_at), "workspaces", workspaces(i), "workspace_missing",
         (int)i->workspace_missing, "kits", kits(i->plan), "mounts", mounts(i->plan),
-        "network_rules", rules(i->plan), "ports", ports(i), "plan_digest",
+        "network_rules", rules(i->plan), "ports", open_ports(i), "plan_digest",
         text(i->plan ? i->plan->digest : NULL), "gate_up", (int)i->gate_up, "sessions",
         (json_int_t)i->sessions, "learned", (int)i->learned, "weak_network", (int)i->weak_network);
 

@@ -10,6 +10,12 @@
 
 json_t *sbx_info_row_json(const struct sbx_sandbox_info *i);  /**< one of `ls`; NULL: no memory */
 json_t *sbx_info_full_json(const struct sbx_sandbox_info *i); /**< `inspect`; NULL: no memory */
+/** [{"host_ip","host_port","sandbox_port","protocol","name","kit"}] */
+json_t *sbx_published_json(const struct sbx_published *v, size_t n);
+/** "127.0.0.1:8080->3000/tcp4"; in arena. */
+const char *sbx_published_text(struct sbx_arena *arena, const struct sbx_published *p);
+/** Those of a running sandbox with commas; NULL: none. In arena. */
+const char *sbx_info_ports(struct sbx_arena *arena, const struct sbx_sandbox_info *i);
 /** "PATH", "PATH (+2)"; in arena. */
 const char *sbx_info_workspace(struct sbx_arena *arena, const struct sbx_sandbox_info *i);
 

@@ -68,10 +68,3 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
         is_local(s, m, BASE_IMAGE))
         m->create.image = BASE_IMAGE;
 }
-
-void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a)
-{
-    for (size_t i = 0; i < a->ports.len; i++)
-        sbx_cli_note(cli, "port %d (kit %s) is not published: publishing comes in a later version",
-                     a->ports.v[i].container, a->ports.v[i].at.kit);
-}

@@ -84,7 +84,7 @@ static enum sbx_code read_words(struct sbx_cli *cli, int argc, char *const *argv
             i++;
         } else if (word[0] == '-' && word[1]) {
             rc = read_flag(cli, argc, argv, &i, err);
-        } else if (cli->verb->n_sub) {
+        } else if (cli->verb->n_sub && !cli->args.n && (!cli->verb->run || child(cli->verb, word))) {
             rc = enter(cli, argv[i++], err);
         } else {
             keep(&cli->args, argv[i++]);
@@ -149,7 +149,7 @@ enum sbx_code sbx_cli_parse(struct sbx_cli *cli, const struct sbx_verb *root, in
         return rc;
     }
     rc = check_globals(cli, err);
-    if (rc || cli->global.help || cli->verb->n_sub)
+    if (rc || cli->global.help || (cli->verb->n_sub && !cli->verb->run))
         return rc;
     return check_count(cli, err);
 }

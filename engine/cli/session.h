@@ -90,6 +90,9 @@ SBX_MUST_USE enum sbx_code sbx_workspace_list(struct sbx_arena *arena, const cha
 SBX_MUST_USE enum sbx_code sbx_create_fill(struct sbx_arena *arena,
                                            const struct sbx_sandbox_opts *o, struct sbx_create *ret,
                                            struct sbx_err *err);
+/** Specs of ports; in arena. SBX_OK, SBX_USAGE, SBX_UNSUPPORTED (UDP). */
+SBX_MUST_USE enum sbx_code sbx_port_list(struct sbx_arena *arena, const struct sbx_texts *words,
+                                         struct sbx_port_spec **ret, struct sbx_err *err);
 enum sbx_pull sbx_pull_of(const char *text); /**< "always", "missing", "never"; NULL: missing */
 
 /* ---- what run, create and plan do alike (make.c) ---- */
@@ -113,7 +116,5 @@ SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make
  * image when it is there. Looking is all: nothing is pulled.
  */
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m);
-/** One line for each port a kit publishes: that is not built. */
-void sbx_note_ports(struct sbx_cli *cli, const struct sbx_artifact *a);
 
 #endif

@@ -32,7 +32,6 @@ static enum sbx_code create(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_session_open(&s, cli, &o->runtime, err);
     if (rc)
         return rc;
-    sbx_note_ports(cli, m.artifact);
     sbx_make_defaults(&s, &m);
     rc = sbx_sandbox_create(s.engine, &m.create, &cli->diags, cli->arena, &name, err);
     sbx_progress_end(&s);

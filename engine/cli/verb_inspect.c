@@ -30,13 +30,6 @@ static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p)
                               p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
                               p->rules[i].pattern, p->rules[i].kit ? " (kit " : "",
                               p->rules[i].kit ? p->rules[i].kit : "", p->rules[i].kit ? ")" : ""));
-    for (size_t i = 0; i < p->n_ports; i++)
-        line(cli, i ? "" : "Ports",
-             sbx_arena_printf(a, "%d/%s %s (kit %s), not published: that comes in a later version",
-                              p->ports[i].container,
-                              p->ports[i].protocol && *p->ports[i].protocol ? p->ports[i].protocol
-                                                                            : "tcp",
-                              p->ports[i].name ? p->ports[i].name : "", p->ports[i].kit));
     line(cli, "Plan", p->digest);
 }
 
@@ -56,6 +49,12 @@ static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i)
              sbx_arena_printf(cli->arena, "%s%s", i->workspaces[w].path,
                               i->workspaces[w].read_only ? " (read-only)" : ""));
     line(cli, "", i->workspace_missing ? "a workspace is missing on the host" : NULL);
+    for (size_t p = 0; p < i->n_ports; p++)
+        line(cli, p ? "" : "Ports",
+             sbx_arena_printf(cli->arena, "%s%s%s%s",
+                              sbx_published_text(cli->arena, &i->ports[p]),
+                              i->ports[p].kit ? " (kit " : "", i->ports[p].kit ? i->ports[p].kit : "",
+                              i->ports[p].kit ? ")" : ""));
     line(cli, "Gate", i->gate_up ? "up" : "down");
     line(cli, "Sessions", sbx_arena_printf(cli->arena, "%zu", i->sessions));
     line(cli, "Weak network", i->weak_network ? "accepted with --weak-network" : NULL);

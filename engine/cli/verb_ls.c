@@ -23,7 +23,7 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_sandbox_info
             v[i].name,
             v[i].agent,
             sbx_status_name(v[i].status),
-            NULL,
+            sbx_info_ports(cli->arena, &v[i]),
             sbx_info_workspace(cli->arena, &v[i]),
         };
 

@@ -79,8 +79,10 @@ static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p, stru
                 p->rules[i].needs_consent && !p->rules[i].consented ? p->rules[i].pattern : ""));
     for (size_t i = 0; i < p->n_ports; i++)
         line(cli, i ? "" : "Ports",
-             sbx_arena_printf(a, "%d (kit %s), not published: that comes in a later version",
-                              p->ports[i].container, p->ports[i].kit));
+             sbx_arena_printf(a, "%d/%s (kit %s)", p->ports[i].container,
+                              p->ports[i].protocol && *p->ports[i].protocol ? p->ports[i].protocol
+                                                                            : "tcp",
+                              p->ports[i].kit));
     line(cli, "Digest", p->digest);
     fputc('\n', cli->out);
     return steps(cli, p, err);

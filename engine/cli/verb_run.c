@@ -73,7 +73,8 @@ static enum sbx_code find_here(struct sbx_cli *cli, struct sbx_session *s, struc
 }
 
 /* Options that only matter when a sandbox is made are an error on one that exists. */
-static enum sbx_code check_reattach(const struct run_opts *o, const char *name, struct sbx_err *err)
+static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *o, const char *name,
+                                    struct sbx_err *err)
 {
     const struct sbx_sandbox_opts *s = &o->sandbox;
     const char *flag = s->image        ? "template"
@@ -85,6 +86,9 @@ static enum sbx_code check_reattach(const struct run_opts *o, const char *name, 
                        : s->sockets.n  ? "allow-socket"
                                        : NULL;
 
+    if (!flag && s->publish.n)
+        sbx_cli_note(cli, "note: --publish counts when a sandbox is made; now: sbx ports publish %s %s",
+                     name, s->publish.v[0]);
     if (!flag)
         return SBX_OK;
     return sbx_err_set(
@@ -148,7 +152,7 @@ static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct r
     }
     if (rc || !t->name)
         return rc;
-    return check_reattach(o, t->name, err);
+    return check_reattach(cli, o, t->name, err);
 }
 
 static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct sbx_make *m,
@@ -159,7 +163,6 @@ static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct
     if (t->name) {
         rc = sbx_sandbox_start(s->engine, t->name, err);
     } else {
-        sbx_note_ports(cli, m->artifact);
         sbx_make_defaults(s, m);
         rc = sbx_sandbox_create(s->engine, &m->create, &cli->diags, cli->arena, &t->name, err);
     }

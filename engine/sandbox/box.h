@@ -58,6 +58,8 @@ struct sbx_record {
     const char *const *env;      /* full "K=V" of every process inside */
     const char *const *volumes;  /* names made at the runtime */
     const char *const *sources;  /* host paths that the workspaces are mounted from, in their order */
+    struct sbx_published *ports;
+    size_t n_ports;
 };
 
 struct sbx_box {
@@ -236,7 +238,21 @@ int sbx_gate_lock(struct sbx_box *box);
 /** One request on the control socket; `ret` may be NULL. */
 SBX_MUST_USE enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret,
                                         struct sbx_err *err);
+/** The same with descriptors, which stay the caller's. */
+SBX_MUST_USE enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int *fds,
+                                             size_t n, json_t **ret, struct sbx_err *err);
 bool sbx_gate_alive(struct sbx_box *box);
+/* ---- ports.c ---- */
+/** The record's ports: those of the plan, then the specs. */
+SBX_MUST_USE enum sbx_code sbx_ports_record(struct sbx_box *box, const struct sbx_port_spec *specs,
+                                            size_t n, struct sbx_err *err);
+/**
+ * Of a gate that has just come up: listen on the host for every port and hand the sockets over. Host
+ * ports that had to be chosen are saved.
+ * @param strict a port that cannot be opened is an error; else a warning, and it stays recorded
+ */
+SBX_MUST_USE enum sbx_code sbx_ports_open(struct sbx_box *box, bool strict, struct sbx_err *err);
+
 /** A namespace that exists before the container does (CREATE, HOLDER). */
 SBX_MUST_USE enum sbx_code sbx_net_before(struct sbx_box *box, struct sbx_container_spec *spec,
                                           struct sbx_err *err);

@@ -84,7 +84,9 @@ static enum sbx_code fill_record(struct sbx_box *box, const struct sbx_create *c
         .weak_network = c->weak_network, .strict_startup = c->strict_startup,
         .allow_sockets = copy_strs(box->arena, c->allow_sockets), .env = none, .volumes = none,
     };
-    return r->id && r->created_at && r->allow_sockets ? SBX_OK : sbx_out_of_memory(err);
+    return r->id && r->created_at && r->allow_sockets
+               ? sbx_ports_record(box, c->ports, c->n_ports, err)
+               : sbx_out_of_memory(err);
 }
 
 /* A name is free, or taken, or held by what a crash left: that goes first. */

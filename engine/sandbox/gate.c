@@ -149,7 +149,38 @@ static enum sbx_code read_line(int fd, struct sbx_buf *out, struct sbx_err *err)
     return SBX_OK;
 }
 
+/* One message with its descriptors: they come with its first byte. */
+static int send_line(int fd, const struct sbx_buf *text, const int *fds, size_t n)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(SBX_SPAWN_FDS * sizeof(int))];
+    } control = { .buf = { 0 } };
+    struct iovec iov = { text->ptr, text->len };
+    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+    ssize_t sent;
+
+    if (n) {
+        m.msg_control = control.buf;
+        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+        control.align.cmsg_level = SOL_SOCKET;
+        control.align.cmsg_type = SCM_RIGHTS;
+        control.align.cmsg_len = CMSG_LEN(n * sizeof(int));
+        memcpy(CMSG_DATA(&control.align), fds, n * sizeof(int));
+    }
+    do
+        sent = sendmsg(fd, &m, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : sbx_write_all(fd, text->ptr + sent, text->len - (size_t)sent);
+}
+
 enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret, struct sbx_err *err)
+{
+    return sbx_gate_ask_with(box, request, NULL, 0, ret, err);
+}
+
+enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int *fds, size_t n,
+                                json_t **ret, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *mine = request;
     SBX_AUTO_JSON json_t *answer = NULL;
@@ -162,7 +193,7 @@ enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret, s
     rc = sbx_socket_connect(box, "gate.sock", SOCK_STREAM, &fd, err);
     if (rc)
         return rc;
-    if (sbx_write_all(fd, text.ptr, text.len))
+    if (send_line(fd, &text, fds, n))
         return sbx_err_errno(err, "ask the gate");
     sbx_buf_clear(&text);
     rc = read_line(fd, &text, err);

@@ -102,6 +102,21 @@ static void set_workspaces(struct sbx_arena *arena, const struct sbx_plan *p,
     info->workspaces = v;
 }
 
+static void set_ports(struct sbx_arena *arena, const struct sbx_record *r,
+                      struct sbx_sandbox_info *info)
+{
+    struct sbx_published *v = sbx_arena_array(arena, r->n_ports + 1, sizeof(*v));
+
+    for (size_t i = 0; v && i < r->n_ports; i++) {
+        v[i] = r->ports[i];
+        v[i].host_ip = keep(arena, v[i].host_ip);
+        v[i].name = sbx_arena_strdup(arena, v[i].name);
+        v[i].kit = sbx_arena_strdup(arena, v[i].kit);
+    }
+    info->ports = v;
+    info->n_ports = v ? r->n_ports : 0;
+}
+
 static void free_plan(void *p)
 {
     sbx_plan_free(p);
@@ -131,6 +146,7 @@ static void describe(struct world *w, struct sbx_box *box, struct sbx_sandbox_in
     info->learned = r->learned;
     info->weak_network = r->weak_network;
     info->sessions = sbx_sessions(box->dir);
+    set_ports(arena, r, info);
     if (!sbx_planfile_read(box, NULL) && !sbx_arena_defer(arena, free_plan, box->plan)) {
         info->plan = SBX_TAKE(box->plan);
         set_workspaces(arena, info->plan, info);

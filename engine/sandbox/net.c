@@ -207,6 +207,8 @@ enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err)
         return SBX_OK;
     rc = sbx_gate_start(box, -1, false, cookie, err);
     if (!rc)
+        rc = sbx_ports_open(box, false, err);
+    if (!rc)
         rc = sbx_history_add(box, "gate-restarted", NULL, err);
     return rc;
 }

@@ -35,8 +35,11 @@ static enum sbx_code complete(struct sbx_box *box, unsigned when, struct sbx_sta
                               struct sbx_err *err)
 {
     unsigned long long cookie = 0;
-    enum sbx_code rc = sbx_stage_end(stage, sbx_net_after(box, &cookie, err));
+    enum sbx_code rc = sbx_net_after(box, &cookie, err);
 
+    if (!rc) /* before the steps: a service that one of them starts is reachable at once */
+        rc = sbx_ports_open(box, when & SBX_AT_CREATE, err);
+    rc = sbx_stage_end(stage, rc);
     if (!rc)
         rc = sbx_steps_run(box, when, cookie, err);
     return rc ? rc : remember(box, err);

@@ -21,11 +21,29 @@ static json_t *strs_json(const char *const *v)
     return list;
 }
 
+static json_t *ports_json(const struct sbx_record *r)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < r->n_ports; i++) {
+        const struct sbx_published *p = &r->ports[i];
+        json_t *o = json_pack("{s:s, s:i, s:i, s:b, s:b, s:s*, s:s*}", "hostIp", p->host_ip,
+                              "hostPort", (int)p->host_port, "sandboxPort", (int)p->sandbox_port,
+                              "ipv6", p->ipv6, "fixed", p->fixed, "name", p->name, "kit", p->kit);
+
+        if (json_array_append_new(list, o)) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s, s:s*, s:s*, s:s, s:s, s:i, s:i, s:b, "
-        "s:b, s:b, s:o, s:o, s:o, s:o}",
+        "s:b, s:b, s:o, s:o, s:o, s:o, s:o}",
         "version", SBX_STATE_VERSION, "id", r->id, "name", r->name, "agent", r->agent, "runtime",
         r->runtime, "image", r->image, "imageId", r->image_id, "container", r->container, "holder",
         r->holder, "createdAt", r->created_at, "lastUsedAt", r->last_used_at, "startedAt",
@@ -33,7 +51,7 @@ enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out, st
         "generation", (int)r->generation, "weakNetwork", r->weak_network, "strictStartup",
         r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets), "env",
         strs_json(r->env), "volumes", strs_json(r->volumes),
-        "sources", strs_json(r->sources));
+        "sources", strs_json(r->sources), "ports", ports_json(r));
     enum sbx_code rc;
 
     if (!o)
@@ -76,6 +94,33 @@ static const char *str(struct sbx_arena *arena, const json_t *o, const char *key
     return sbx_arena_strdup(arena, json_string_value(json_object_get(o, key)));
 }
 
+/* Absent in the state of an older version: none. */
+static bool read_ports(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
+{
+    const json_t *list = json_object_get(o, "ports");
+    size_t n = json_array_size(list);
+
+    r->ports = sbx_arena_array(arena, n + 1, sizeof(*r->ports));
+    if (!r->ports || n > SBX_PORTS_MAX)
+        return false;
+    for (r->n_ports = 0; r->n_ports < n; r->n_ports++) {
+        const json_t *one = json_array_get(list, r->n_ports);
+        struct sbx_published *p = &r->ports[r->n_ports];
+        json_int_t host = json_integer_value(json_object_get(one, "hostPort"));
+        json_int_t inside = json_integer_value(json_object_get(one, "sandboxPort"));
+
+        *p = (struct sbx_published){
+            .host_ip = str(arena, one, "hostIp"), .host_port = (uint16_t)host,
+            .sandbox_port = (uint16_t)inside, .ipv6 = json_is_true(json_object_get(one, "ipv6")),
+            .fixed = json_is_true(json_object_get(one, "fixed")),
+            .name = str(arena, one, "name"), .kit = str(arena, one, "kit"),
+        };
+        if (!p->host_ip || host < 0 || host > 65535 || inside < 1 || inside > 65535)
+            return false;
+    }
+    return true;
+}
+
 static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
 {
     int phase = index_of(o, "phase", phases, SBX_ARRAY_LEN(phases));
@@ -106,7 +151,8 @@ static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
     if (!r->last_used_at)
         r->last_used_at = "";
     return phase >= 0 && net >= 0 && r->id && r->name && r->agent && r->runtime && r->image &&
-           r->created_at && r->allow_sockets && r->env && r->volumes && r->sources;
+           r->created_at && r->allow_sockets && r->env && r->volumes && r->sources &&
+           read_ports(arena, o, r);
 }
 
 enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena, struct sbx_record *ret,

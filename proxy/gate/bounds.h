@@ -48,6 +48,10 @@
 #define SBX_GATE_DNS_QUERIES 64         /* of one DNS connection over TCP */
 #define SBX_GATE_CONTROL_CLIENTS 16     /* the engine's commands at once */
 #define SBX_GATE_CONTROL_LINE_MAX 4096  /* bytes; requests are one small object */
+#define SBX_GATE_PORTS 256              /* published inward; each is a listener */
+#define SBX_GATE_ARRIVALS 256           /* connections from outside that wait for the inside */
+#define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */
+#define SBX_GATE_PASSED 2               /* descriptors of one control request */
 #define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
 
 /* relay memory, bytes */

@@ -5,8 +5,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "fds.h"
 #include "gate.h"
+#include "inbound.h"
 #include "sbx/digest.h"
 #include "sbx/json.h"
 
@@ -16,6 +19,7 @@ struct client {
     struct sbx_source source;
     struct sbx_buf in, out; /* out: what the socket did not take yet */
     bool last;              /* an HTTP answer: close behind it */
+    struct sbx_passed passed; /* came with the bytes in hand; closed when their line is served */
 };
 
 struct sbx_control {
@@ -112,19 +116,30 @@ static const struct {
     { "ping", NULL, op_ping },       { "reload", NULL, op_reload },
     { "blocked", NULL, op_blocked }, { "stats", "/v0/stats", op_stats },
     { "policy", "/v0/policy", op_policy }, { "shutdown", NULL, op_shutdown },
+    { "ports", "/v0/ports", sbx_inbound_list }, { "unpublish", NULL, sbx_inbound_unpublish },
 };
 
-static json_t *serve(struct sbx_gate *g, const char *line, size_t len)
+static json_t *serve(struct sbx_gate *g, struct sbx_passed *passed, const char *line, size_t len)
 {
     SBX_AUTO_JSON json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
     const char *op = json_string_value(json_object_get(request, "op"));
 
     if (!op)
         return failure("one JSON object a line with \"op\" is expected");
+    if (strcmp(op, "publish") == 0)
+        return sbx_inbound_publish(g, request, passed);
     for (size_t i = 0; i < SBX_ARRAY_LEN(ops); i++)
         if (strcmp(ops[i].name, op) == 0)
             return ops[i].run(g, request);
     return failure("unknown op");
+}
+
+static void close_passed(struct client *c)
+{
+    for (unsigned i = 0; i < c->passed.n; i++)
+        if (c->passed.fd[i] >= 0)
+            close(c->passed.fd[i]);
+    c->passed.n = 0;
 }
 
 static void drop(struct client *c)
@@ -132,6 +147,7 @@ static void drop(struct client *c)
     sbx_loop_close(&c->control->gate->loop, &c->source);
     sbx_list_remove(&c->node);
     c->control->n--;
+    close_passed(c);
     sbx_buf_release(&c->in);
     sbx_buf_release(&c->out);
     free(c);
@@ -154,7 +170,7 @@ static int flush(struct client *c)
 
 static int answer_line(struct client *c, const char *line, size_t len)
 {
-    SBX_AUTO_JSON json_t *answer = serve(c->control->gate, line, len);
+    SBX_AUTO_JSON json_t *answer = serve(c->control->gate, &c->passed, line, len);
     SBX_AUTO_FREE char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 
     return !text || sbx_buf_adds(&c->out, text) || sbx_buf_adds(&c->out, "\n") ? -1 : 0;
@@ -197,6 +213,7 @@ static int answer_next(struct client *c)
     len = (size_t)(nl - c->in.ptr);
     if (answer_line(c, c->in.ptr, len))
         return -1;
+    close_passed(c);
     sbx_buf_drop(&c->in, len + 1);
     return 1;
 }
@@ -216,6 +233,21 @@ static int converse(struct client *c)
     return rc < 0 || (!c->out.len && c->in.len == c->in.max) ? -1 : 0;
 }
 
+static ssize_t receive(struct client *c, char *to, size_t size)
+{
+    int fds[SBX_GATE_PASSED];
+    unsigned n_fds = 0;
+    ssize_t n = sbx_fds_receive(c->source.fd, to, size, fds, SBX_GATE_PASSED, &n_fds);
+
+    for (unsigned i = 0; i < n_fds; i++) {
+        if (c->passed.n < SBX_GATE_PASSED)
+            c->passed.fd[c->passed.n++] = fds[i];
+        else
+            close(fds[i]);
+    }
+    return n;
+}
+
 static void on_client(struct sbx_source *s, uint32_t events)
 {
     struct client *c = sbx_container_of(s, struct client, source);
@@ -225,7 +257,7 @@ static void on_client(struct sbx_source *s, uint32_t events)
     (void)events;
     while (!rc && (size = c->in.max - c->in.len)) {
         char *room = sbx_buf_room(&c->in, size);
-        ssize_t n = room ? recv(s->fd, room, size, MSG_DONTWAIT) : 0;
+        ssize_t n = room ? receive(c, room, size) : 0;
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;

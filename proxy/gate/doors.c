@@ -7,8 +7,9 @@
 #include <sys/socket.h>
 
 #include "dns.h"
+#include "fds.h"
 
-#define DOORS_MAX 8         /* listeners; the helper hands over one a family */
+#define DOORS_MAX SBX_FDS_MAX /* listeners; the helper hands over one a family */
 #define ACCEPTS 64          /* connections of one door before others get their turn */
 #define HELPER_MS 10000     /* the helper answers at once or is stuck */
 #define PROXY_PORT 3128
@@ -156,30 +157,6 @@ static enum sbx_code keep_doors(struct sbx_doors *d, char *text, const int *fds,
     return SBX_OK;
 }
 
-static ssize_t receive(int fd, char *text, size_t size, int *fds, unsigned *nfds)
-{
-    union {
-        struct cmsghdr align;
-        char buf[CMSG_SPACE(DOORS_MAX * sizeof(int))];
-    } control;
-    struct iovec iov = { text, size - 1 };
-    struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
-                          .msg_controllen = sizeof(control.buf) };
-    ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-
-    *nfds = 0;
-    if (n < 0)
-        return n;
-    text[n] = '\0';
-    for (struct cmsghdr *m = CMSG_FIRSTHDR(&msg); m; m = CMSG_NXTHDR(&msg, m)) {
-        if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS)
-            continue;
-        *nfds = (unsigned)((m->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-        memcpy(fds, CMSG_DATA(m), *nfds * sizeof(int));
-    }
-    return n;
-}
-
 static enum sbx_code ask_helper(struct sbx_doors *d, int netns_fd, int *ret_udp,
                                 struct sbx_err *err)
 {
@@ -187,13 +164,16 @@ static enum sbx_code ask_helper(struct sbx_doors *d, int netns_fd, int *ret_udp,
     char text[256];
     int fds[DOORS_MAX];
     unsigned nfds;
+    ssize_t n;
 
     if (send(netns_fd, "doors", 5, MSG_NOSIGNAL) != 5)
         return sbx_err_errno(err, "ask the helper for the doors");
     if (poll(&p, 1, HELPER_MS) != 1)
         return sbx_err_set(err, SBX_TIMEOUT, "the helper does not answer");
-    if (receive(netns_fd, text, sizeof(text), fds, &nfds) <= 0)
+    n = sbx_fds_receive(netns_fd, text, sizeof(text) - 1, fds, DOORS_MAX, &nfds);
+    if (n <= 0)
         return sbx_err_set(err, SBX_UNAVAILABLE, "the helper closed the connection");
+    text[n] = '\0';
     return keep_doors(d, text, fds, nfds, ret_udp, err);
 }
 

@@ -57,6 +57,7 @@ struct sbx_gate {
     struct sbx_dest *dests[SBX_GATE_DEST_BUCKETS];
     struct sbx_doors *doors;
     struct sbx_control *control;
+    struct sbx_inbound *inbound; /**< inbound.c; NULL until a port is published */
     int ended_fd;
     const char *end_reason;      /**< static; set when the loop shall stop */
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gate.h"
+#include "inbound.h"
 
 #define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
 #define AGENT_UID 1000 /* of the sandbox: quotas and signals are per uid */
@@ -180,6 +181,7 @@ static void close_gate(struct sbx_gate *g)
 {
     struct sbx_list *lists[] = { &g->pending, &g->active };
 
+    sbx_inbound_close(g);
     sbx_doors_close(g);
     sbx_control_close(g);
     for (size_t i = 0; i < SBX_ARRAY_LEN(lists); i++)

@@ -130,6 +130,23 @@ if [ "$(id -u)" != 0 ]; then
     t 1 "Permission denied" kit validate ./mixin
 fi
 
+# ports: specs are refused with what to write, sandboxes that are not there by name.
+t 2 'port "0": no sandbox port' create shell -p 0
+t 2 'port "a:80"' create shell --publish a:80
+t 2 "--publish: port" run shell -p 80:80:80:80
+t 2 "ranges are not taken" ports publish nobody 8000-8010
+t 2 "address and protocol are of different families" ports publish nobody 127.0.0.1:1:2/tcp6
+t 1 "UDP ports cannot be published" ports nobody --publish 53/udp
+t 2 "one at a time" ports nobody --publish 1 --unpublish 2
+t 1 "sandbox nobody not found" ports nobody
+t 1 "sandbox nobody not found" ports ls nobody
+t 1 "sandbox nobody not found" port ls nobody
+t 1 "sandbox nobody not found" ports publish nobody 80
+t 1 "sandbox nobody not found" ports unpublish nobody 80
+t 2 "needs SANDBOX" ports
+t 2 "needs SANDBOX SPEC..." ports publish nobody
+t 2 'unexpected argument "x"' ports nobody x
+
 # With JSON there is exactly one value on stdout, also for a failure.
 json() { # STATUS ARGUMENTS...
     local status=$1 out got

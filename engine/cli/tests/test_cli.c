@@ -344,15 +344,14 @@ static void names_users_know_are_refused_by_name(void **state)
         "kit push ./x reg/y:1",
         "kit add box ./x",
         "secret set github",
-        "ports box",
         "cp a b",
         "daemon status",
         "settings list",
         "run claude --clone",
-        "create shell --publish 80",
-        "run shell -p 8080:80",
         "template save a b",
         "policy profile x",
+        "create shell --publish 53:53/udp",
+        "ports publish box 53/udp",
     };
 
     (void)state;

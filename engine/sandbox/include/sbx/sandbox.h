@@ -99,6 +99,34 @@ const char *sbx_name_default(const char *agent, const char *workspace, struct sb
 
 /* ---- life ---- */
 
+/* ---- ports inward ---- */
+
+#define SBX_PORTS_MAX 256   /* of one sandbox; each is a listening socket of its gate */
+#define SBX_HOST_IP_MAX 46  /* bytes of an address with its end: INET6_ADDRSTRLEN */
+
+enum sbx_port_protocol { SBX_PORT_ANY, SBX_PORT_TCP, SBX_PORT_TCP4, SBX_PORT_TCP6 };
+
+/** "[[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/PROTOCOL]" as typed. */
+struct sbx_port_spec {
+    char host_ip[SBX_HOST_IP_MAX]; /**< "": loopback of the protocol's family */
+    uint16_t host_port;            /**< 0: any, and then the same at every start */
+    uint16_t sandbox_port;
+    enum sbx_port_protocol protocol; /**< ANY: IPv4, or IPv6 where host_ip is; TCP: both loopbacks */
+};
+/** @return SBX_OK, SBX_USAGE (err says what to write), SBX_UNSUPPORTED (UDP) */
+SBX_MUST_USE enum sbx_code sbx_port_spec_parse(const char *text, struct sbx_port_spec *ret,
+                                          struct sbx_err *err);
+
+/** A published port. */
+struct sbx_published {
+    const char *host_ip;
+    uint16_t host_port; /**< 0: not chosen yet */
+    uint16_t sandbox_port;
+    bool ipv6;          /**< protocol: "tcp4" or "tcp6" */
+    bool fixed;         /**< the user asked for this host port */
+    const char *name, *kit; /**< of a kit's ports[]; NULL: none */
+};
+
 struct sbx_create {
     const char *name; /**< NULL: sbx_name_default() */
     enum sbx_runtime_kind runtime;
@@ -116,6 +144,8 @@ struct sbx_create {
     bool keep_failed;    /**< F5 */
     const char *const *allow_sockets; /**< host paths that mounts may contain (N22); may be NULL */
     const char *const *approve;       /**< N11; may be NULL */
+    const struct sbx_port_spec *ports; /**< published beside those of the kits */
+    size_t n_ports;
 };
 
 /** Resolve workspaces and make the plan, nothing else: `sbx plan`. The caller frees `ret`. */
@@ -167,6 +197,8 @@ struct sbx_sandbox_info {
     bool workspace_missing, learned, weak_network;
     bool gate_up;
     size_t sessions; /**< attached execs and runs */
+    const struct sbx_published *ports; /**< of a running one they are open */
+    size_t n_ports;
     const struct sbx_plan *plan; /**< owned by the arena; NULL when it cannot be read */
     const char *state_dir;       /**< log.jsonl, records.jsonl are below it */
 };
@@ -220,6 +252,29 @@ SBX_MUST_USE enum sbx_code sbx_sandbox_launch(struct sbx_engine *e, const char *
                                               const char *const *env,
                                               const struct sbx_streams *streams, int *ret_status,
                                               struct sbx_err *err);
+
+/* ---- ports inward, of a sandbox that is there ---- */
+
+/**
+ * Publish ports; starts a stopped sandbox. All or none.
+ * @param ret   the new ones, in arena
+ * @return SBX_OK; SBX_EXISTS (published already); SBX_FAILED (the host port is taken) ...
+ */
+SBX_MUST_USE enum sbx_code sbx_sandbox_publish(struct sbx_engine *e, const char *name,
+                                               const struct sbx_port_spec *specs, size_t n,
+                                               struct sbx_arena *arena,
+                                               const struct sbx_published **ret, size_t *ret_n,
+                                               struct sbx_err *err);
+/**
+ * Take ports back: every mapping of the sandbox port that fits what the spec names. Open connections
+ * of them end. All or none.
+ * @return SBX_OK; SBX_NOT_FOUND (a spec that fits none)
+ */
+SBX_MUST_USE enum sbx_code sbx_sandbox_unpublish(struct sbx_engine *e, const char *name,
+                                                 const struct sbx_port_spec *specs, size_t n,
+                                                 struct sbx_arena *arena,
+                                                 const struct sbx_published **ret, size_t *ret_n,
+                                                 struct sbx_err *err);
 
 /* ---- network ---- */
 
