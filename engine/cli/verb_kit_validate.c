@@ -68,6 +68,7 @@ static enum sbx_code compose(struct sbx_cli *cli, const char *reference,
     if (!sandbox)
         kits[r.n_kits++] = reference;
     r.kits = kits;
+    r.any_args = cli->args.n > 1;
     return sbx_resolve(&r, &cli->diags, &whole, &used, err);
 }
 

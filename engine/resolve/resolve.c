@@ -155,7 +155,7 @@ enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,
     rc = s.sandbox < s.n ? check_word(r, &s, ret_used, err) : load_agent(r, &l, &s, diags, err);
     if (!rc)
         rc = compose(r, &l, &s, diags, &a, err);
-    if (!rc)
+    if (!rc && !r->any_args)
         rc = sbx_arg_values_finish(values, err);
     if (!rc)
         *ret = SBX_TAKE(a);

@@ -43,6 +43,7 @@ struct sbx_resolve {
     size_t n_args;
     const char *const *args_files; /**< --kit-args-file */
     size_t n_args_files;
+    bool any_args; /**< values that no kit declares are no error: they are for other kits of the run */
     const struct sbx_remote *remote; /**< NULL: remote references are refused by name */
 };
 
