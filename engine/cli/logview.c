@@ -73,16 +73,20 @@ static enum sbx_code start_row(struct sbx_log_view *v, const json_t *record, con
 
 static enum sbx_code add_record(struct sbx_log_view *v, const json_t *record, struct sbx_err *err)
 {
-    const char *host = host_of(record, v->arena);
+    const char *host = host_of(record, v->arena), *reason = field(record, "reason");
     long long count = json_integer_value(json_object_get(record, "count"));
     SBX_AUTO_FREE char *key = NULL;
     struct sbx_log_row *row;
     json_t *found;
     enum sbx_code rc = SBX_OK;
 
+    if (!strcmp(reason, "records-lost")) { /* a gap, not a request */
+        v->lost += count > 0 ? count : 1;
+        return SBX_OK;
+    }
     if (!host ||
         asprintf(&key, "%d\n%s\n%s\n%s\n%s\n%s", section_of(record), host, field(record, "sandbox"),
-                 field(record, "proxy"), field(record, "rule"), field(record, "reason")) < 0)
+                 field(record, "proxy"), field(record, "rule"), reason) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     found = json_object_get(v->index, key);
     if (!found && v->n == SBX_LOG_ROWS_MAX) {
@@ -104,6 +108,7 @@ enum sbx_code sbx_log_view_add(struct sbx_log_view *v, FILE *log, struct sbx_err
 {
     SBX_AUTO_FREE char *line = NULL;
     size_t size = 0;
+    bool full = false;
     ssize_t len;
     enum sbx_code rc = SBX_OK;
 
@@ -113,12 +118,14 @@ enum sbx_code sbx_log_view_add(struct sbx_log_view *v, FILE *log, struct sbx_err
         json_t *record = (size_t)len > SBX_LOG_LINE_MAX ? NULL
                                                         : json_loadb(line, (size_t)len, 0, NULL);
 
+        full = !strcmp(field(record, "reason"), "log-full");
         if (json_is_object(record))
             rc = add_record(v, record, err);
         else if (line[len - 1] == '\n')
             v->skipped++;
         json_decref(record);
     }
+    v->full |= full;
     if (!rc && ferror(log))
         return sbx_err_errno(err, "read the log");
     return rc;

@@ -7,6 +7,7 @@
 #define SBX_CLI_LOGVIEW_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "sbx/arena.h"
@@ -30,6 +31,8 @@ struct sbx_log_view {
     struct sbx_log_row *rows;
     size_t n, cap;
     json_t *index;  /* key of a row -> its number */
+    long long lost; /**< records that the gate could not write */
+    bool full;      /**< the log ends with the record of its cap */
     size_t skipped; /**< lines that were no record, and rows over the bound */
 };
 void sbx_log_view_release(struct sbx_log_view *v);

@@ -30,18 +30,24 @@ static const char *const section_names[] = { "Blocked requests", "Allowed reques
                                              "Failed requests" };
 static const char *const section_keys[] = { "blocked_hosts", "allowed_hosts", "failed_hosts" };
 
+#define PARTS 2 /* of a log: the older one, and the one that is written */
+
 static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const char *name,
-                              FILE **ret, struct sbx_err *err)
+                              FILE *ret[PARTS], struct sbx_err *err)
 {
-    const char *path = NULL;
+    const char *path = NULL, *parts[PARTS];
     enum sbx_code rc = sbx_sandbox_log_path(s->engine, name, cli->arena, &path, err);
 
     if (rc)
         return rc;
-    *ret = fopen(path, "re");
-    if (!*ret && errno != ENOENT)
-        return sbx_err_errno(err, "read %s", path);
-    return SBX_OK; /* no file: nothing was asked yet */
+    parts[0] = sbx_arena_printf(cli->arena, "%s.1", path);
+    parts[1] = path;
+    for (int i = 0; i < PARTS; i++) {
+        ret[i] = parts[i] ? fopen(parts[i], "re") : NULL;
+        if (!ret[i] && errno != ENOENT) /* no file: nothing was asked yet */
+            return sbx_err_errno(err, "read %s", path);
+    }
+    return SBX_OK;
 }
 
 static json_t *row_json(const struct sbx_log_row *r)
@@ -106,22 +112,29 @@ static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t
         fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
 }
 
-/* The records as the gate wrote them; only the last `limit` of all. */
-static enum sbx_code raw(struct sbx_cli *cli, FILE *log, size_t limit, json_t *list,
-                         struct sbx_err *err)
+static size_t count_lines(FILE *log)
 {
     SBX_AUTO_FREE char *line = NULL;
-    size_t size = 0, n = 0, skip;
+    size_t size = 0, n = 0;
     ssize_t len;
 
     while ((len = getline(&line, &size, log)) > 0)
         n += line[len - 1] == '\n';
-    skip = n > limit ? n - limit : 0;
     rewind(log);
+    return n;
+}
+
+static enum sbx_code raw_part(struct sbx_cli *cli, FILE *log, size_t *skip, json_t *list,
+                              struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+
     while ((len = getline(&line, &size, log)) > 0 && line[len - 1] == '\n') {
         json_t *record;
 
-        if (skip && skip--)
+        if (*skip && (*skip)--)
             continue;
         record = json_loadb(line, (size_t)len, 0, NULL);
         if (!record)
@@ -133,6 +146,33 @@ static enum sbx_code raw(struct sbx_cli *cli, FILE *log, size_t limit, json_t *l
         json_decref(record);
     }
     return ferror(log) ? sbx_err_errno(err, "read the log") : SBX_OK;
+}
+
+/* The records as the gate wrote them; only the last `limit` of all. */
+static enum sbx_code raw(struct sbx_cli *cli, FILE *log[PARTS], size_t limit, json_t *list,
+                         struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK;
+    size_t n = 0, skip;
+
+    for (int i = 0; i < PARTS; i++)
+        n += log[i] ? count_lines(log[i]) : 0;
+    skip = n > limit ? n - limit : 0;
+    for (int i = 0; !rc && i < PARTS; i++)
+        if (log[i])
+            rc = raw_part(cli, log[i], &skip, list, err);
+    return rc;
+}
+
+static enum sbx_code sum_up(struct sbx_log_view *v, FILE *log[PARTS], struct sbx_err *err)
+{
+    bool full = v->full;
+    enum sbx_code rc = log[0] ? sbx_log_view_add(v, log[0], err) : SBX_OK;
+
+    v->full = full; /* the older part may well have ended so */
+    if (!rc && log[1])
+        rc = sbx_log_view_add(v, log[1], err);
+    return rc;
 }
 
 static enum sbx_code names(struct sbx_cli *cli, struct sbx_session *s, struct sbx_texts *ret,
@@ -163,14 +203,15 @@ static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
     enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; !rc && i < who->n; i++) {
-        FILE *log = NULL;
+        FILE *log[PARTS] = { NULL };
 
-        rc = open_log(cli, s, who->v[i], &log, err);
-        if (rc || !log)
-            continue;
-        rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, records, err)
-                    : sbx_log_view_add(v, log, err);
-        fclose(log);
+        rc = open_log(cli, s, who->v[i], log, err);
+        if (!rc)
+            rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, records, err)
+                        : sum_up(v, log, err);
+        for (int k = 0; k < PARTS; k++)
+            if (log[k])
+                fclose(log[k]);
     }
     return rc;
 }
@@ -193,6 +234,11 @@ static enum sbx_code show(struct sbx_cli *cli, struct sbx_err *err)
         return rc;
     if (v.skipped)
         sbx_cli_note(cli, "note: %zu lines of the log were left out", v.skipped);
+    if (v.lost)
+        sbx_cli_note(cli, "note: %lld records were lost: the log could not be written (is the disk full?)",
+                     v.lost);
+    if (v.full)
+        sbx_cli_note(cli, "note: the log is full and nothing more is allowed; stop and start the sandbox");
     if (o->raw)
         return cli->format == SBX_FORMAT_TABLE ? SBX_OK
                                                : sbx_out_value(cli, json_incref(records), err);

@@ -79,9 +79,11 @@ static void keep_log(struct sbx_box *box)
         sbx_dir_make(dir, 0700, NULL))
         return;
     snprintf(to, sizeof(to), "%s/%s.jsonl", dir, box->name);
-    if (!renameat(box->dirfd, "log.jsonl", AT_FDCWD, to))
-        return;
-    unlink(to);
+    if (renameat(box->dirfd, "log.jsonl", AT_FDCWD, to))
+        unlink(to);
+    snprintf(to, sizeof(to), "%s/%s.jsonl.1", dir, box->name);
+    if (renameat(box->dirfd, "log.jsonl.1", AT_FDCWD, to))
+        unlink(to);
 }
 
 enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)

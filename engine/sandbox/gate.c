@@ -16,6 +16,7 @@
 #define ASK_TIMEOUT_MS 3000
 #define ANSWER_MAX 1048576      /* bytes of one answer on the control socket */
 #define LOG_MODE 0600
+#define LOG_ROTATE (32 << 20) /* bytes; half of the gate's cap, so that a start always leaves room */
 
 /* Never root, never 1000 (quotas are per uid and the agent's files belong to that one). */
 static uid_t gate_uid(void)
@@ -41,6 +42,16 @@ static void close_fds(struct gate_fds *f)
             close(all[i]);
 }
 
+/* No gate runs now. The log before is kept, the one before that is not. */
+static void rotate_log(struct sbx_box *box)
+{
+    struct stat st;
+
+    if (!fstatat(box->dirfd, "log.jsonl", &st, AT_SYMLINK_NOFOLLOW) && st.st_size > LOG_ROTATE &&
+        renameat(box->dirfd, "log.jsonl", box->dirfd, "log.jsonl.1"))
+        return; /* the gate says what it cannot write */
+}
+
 static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sbx_err *err)
 {
     enum sbx_code rc = sbx_helper_connect(box, &f->netns, err);
@@ -50,6 +61,7 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     if (rc)
         return rc;
     f->config = openat(box->dirfd, "gate", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rotate_log(box);
     f->log = openat(box->dirfd, "log.jsonl", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                     LOG_MODE);
     f->map = openat(box->dirfd, "addresses", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,

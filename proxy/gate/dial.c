@@ -57,6 +57,9 @@ void sbx_dial_cancel(struct sbx_conn *c)
         sbx_loop_close(&c->gate->loop, &c->attempts[i].source);
 }
 
+static const char unlogged[] = "the decision cannot be recorded: the log of the sandbox is full, or "
+                               "the disk of the host";
+
 static void connected(struct sbx_conn *c)
 {
     struct sbx_gate *g = c->gate;
@@ -67,6 +70,10 @@ static void connected(struct sbx_conn *c)
         sbx_answer_denied(c, &a->verdict);
         return;
     }
+    if (!sbx_log_ready(&g->log)) {
+        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+        return;
+    }
     sbx_list_remove(&c->node);
     sbx_list_append(&g->active, &c->node);
     g->nactive++;
@@ -74,8 +81,10 @@ static void connected(struct sbx_conn *c)
     c->state = a->connect ? SBX_CONN_TUNNEL : SBX_CONN_FORWARD;
     if (c->transparent)
         sbx_names_use(g->names, &c->to);
-    if (!a->connect)
-        sbx_log_asked(c, "allow", a->verdict.reason, 0);
+    if (!a->connect && !sbx_log_asked(c, "allow", a->verdict.reason, 0)) {
+        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+        return;
+    }
     sbx_conn_arm(c, SBX_GATE_IDLE_MS);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_start(c);

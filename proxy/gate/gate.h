@@ -87,6 +87,7 @@ struct sbx_asked {
     uint64_t dial_ends;          /**< loop time */
     struct sbx_dest *dest;
     bool logged;                 /**< exactly one record a request */
+    bool unlogged;               /**< it was allowed and could not be recorded */
 };
 
 /** The server behind a forwarded request, kept for the next one to the same target. */
@@ -155,7 +156,8 @@ void sbx_judge_start(struct sbx_conn *c);
 /** Is the open or pending connection still right under the present configuration? */
 bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
-void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
+/** False: an "allow" that cannot be recorded; the error is, if anything can, and it must not go on. */
+bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
 
 /* transparent.c */
 /** Takes the descriptor. `to`, `port`: what the program inside connected to. */
@@ -170,7 +172,8 @@ void sbx_dial_timeout(struct sbx_conn *c);
 void sbx_tunnel_start(struct sbx_conn *c);
 void sbx_tunnel_begin(struct sbx_conn *c); /**< nothing is held: what is in c->in goes on */
 void sbx_tunnel_run(struct sbx_conn *c);
-void sbx_tunnel_log(struct sbx_conn *c); /**< allowed; does nothing the second time */
+/** Allowed; does nothing the second time. False: not recorded, no byte may pass. */
+bool sbx_tunnel_log(struct sbx_conn *c);
 void sbx_forward_start(struct sbx_conn *c);
 void sbx_forward_run(struct sbx_conn *c);
 void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */

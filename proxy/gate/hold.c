@@ -107,7 +107,10 @@ static bool let_go(struct sbx_conn *c, bool tls)
 {
     c->asked.seen = tls ? SBX_SEEN_TLS : looks_like_http(&c->in) ? SBX_SEEN_HTTP : SBX_SEEN_OTHER;
     c->asked.ech = tls && c->hold->hello.ech;
-    sbx_tunnel_log(c);
+    if (!sbx_tunnel_log(c)) {
+        sbx_conn_close(c, true);
+        return false;
+    }
     sbx_hold_free(c);
     if (sbx_pipe_add(&c->gate->pool, &c->up, c->in.ptr, c->in.len)) {
         sbx_conn_close(c, true);
@@ -166,7 +169,9 @@ bool sbx_hold_timeout(struct sbx_conn *c)
     }
     if (c->asked.logged)
         return false;
-    sbx_tunnel_log(c); /* perhaps the server is to speak first, and it is slow */
-    sbx_conn_arm(c, SBX_GATE_HALF_MS);
+    if (sbx_tunnel_log(c)) /* perhaps the server is to speak first, and it is slow */
+        sbx_conn_arm(c, SBX_GATE_HALF_MS);
+    else
+        sbx_conn_close(c, true);
     return true;
 }

@@ -20,7 +20,7 @@ static const char *protocol(const struct sbx_conn *c)
     return c->asked.seen == SBX_SEEN_TLS ? "tls" : c->asked.seen == SBX_SEEN_HTTP ? "http" : "tcp";
 }
 
-void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
+bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
 {
     struct sbx_asked *a = &c->asked;
     const struct sbx_rule *rule = a->verdict.rule;
@@ -42,9 +42,16 @@ void sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
     };
 
     if (a->logged)
-        return;
+        return !a->unlogged;
     a->logged = true;
+    if (sbx_log(&c->gate->log, &r))
+        return true;
+    a->unlogged = true;
+    r.decision = "error";
+    r.reason = "log-unavailable";
+    r.status = c->transparent || a->connect ? 0 : 503;
     sbx_log(&c->gate->log, &r);
+    return false;
 }
 
 void sbx_asked_clear(struct sbx_conn *c)

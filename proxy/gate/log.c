@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,23 +118,68 @@ static bool make_room(struct sbx_log *l, struct sbx_buf *line)
     return compose(l, &last, line) == SBX_OK;
 }
 
-static void write_record(struct sbx_log *l, const struct sbx_record *r)
+/* Blocks behind the end of the file, so that a disk that is full for a while does not stop records.
+ * A file system that cannot do it, or a disk that is full already: then each write has to tell. */
+static void reserve(struct sbx_log *l)
 {
-    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_GATE_RECORD_MAX);
+    uint64_t end = l->offset + SBX_GATE_LOG_RESERVE;
+
+    if (!l->regular || l->reserved >= l->offset + SBX_GATE_LOG_RESERVE / 2)
+        return;
+    if (end > SBX_GATE_LOG_MAX)
+        end = SBX_GATE_LOG_MAX;
+    if (end > l->offset &&
+        !fallocate(l->fd, FALLOC_FL_KEEP_SIZE, (off_t)l->offset, (off_t)(end - l->offset)))
+        l->reserved = end;
+}
+
+/* Whole or not at all: half a line would spoil the next one. */
+static bool put_line(struct sbx_log *l, const struct sbx_buf *line)
+{
     ssize_t n;
 
-    if (compose(l, r, &line) || !make_room(l, &line)) {
-        l->lost++;
-        return;
-    }
     do
-        n = write(l->fd, line.ptr, line.len);
+        n = write(l->fd, line->ptr, line->len);
     while (n < 0 && errno == EINTR);
-    if (n > 0)
+    if (n == (ssize_t)line->len) {
+        l->offset += line->len;
+        reserve(l);
+    } else if (n > 0 && (!l->regular || ftruncate(l->fd, (off_t)l->offset))) {
         l->offset += (uint64_t)n;
-    if (n != (ssize_t)line.len)
-        l->lost++;
+    }
+    l->broken = n != (ssize_t)line->len;
+    return !l->broken;
 }
+
+/* Once records can be written again, one says how many are missing here. */
+static bool tell_lost(struct sbx_log *l)
+{
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_GATE_RECORD_MAX);
+    struct sbx_record gap = { .door = "proxy", .proxy = "network", .protocol = "tcp",
+                              .decision = "error", .reason = "records-lost",
+                              .count = l->lost - l->told };
+
+    if (l->full || l->lost == l->told)
+        return !l->full && !l->broken;
+    if (compose(l, &gap, &line) || !make_room(l, &line) || !put_line(l, &line))
+        return false;
+    l->told = l->lost;
+    return !l->full;
+}
+
+static bool write_record(struct sbx_log *l, const struct sbx_record *r)
+{
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_GATE_RECORD_MAX);
+    bool ok = tell_lost(l) && compose(l, r, &line) == SBX_OK;
+    bool room = ok && make_room(l, &line);
+
+    /* at the cap the line is another one by now: the last, which says that the log is full */
+    ok = room && put_line(l, &line) && !l->full;
+    l->lost += !ok;
+    return ok;
+}
+
+bool sbx_log_ready(struct sbx_log *l) { return tell_lost(l); }
 
 static void write_denial(struct sbx_log *l, const struct sbx_denial *d)
 {
@@ -224,14 +271,15 @@ static void remember(struct sbx_log *l, const struct sbx_record *r)
     b->count = 1;
 }
 
-void sbx_log(struct sbx_log *l, const struct sbx_record *r)
+bool sbx_log(struct sbx_log *l, const struct sbx_record *r)
 {
     struct sbx_denial *d;
 
     if (strcmp(r->decision, "allow") == 0) {
+        if (!write_record(l, r))
+            return false;
         l->allowed++;
-        write_record(l, r);
-        return;
+        return true;
     }
     if (strcmp(r->decision, "deny") == 0) {
         l->denied++;
@@ -247,6 +295,7 @@ void sbx_log(struct sbx_log *l, const struct sbx_record *r)
     } else {
         write_record(l, r);
     }
+    return true;
 }
 
 enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop, struct sbx_err *err)
@@ -259,7 +308,9 @@ enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop, str
     l->minute.on = on_minute;
     if (fstat(fd, &st))
         return sbx_err_errno(err, "log");
-    l->offset = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    l->regular = S_ISREG(st.st_mode);
+    l->offset = l->regular ? (uint64_t)st.st_size : 0;
+    reserve(l);
     l->denials = calloc(SBX_GATE_DENIAL_KEYS, sizeof(*l->denials));
     l->blocked = calloc(SBX_GATE_BLOCKED, sizeof(*l->blocked));
     if (!l->denials || !l->blocked)

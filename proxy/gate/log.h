@@ -49,9 +49,13 @@ struct sbx_log {
     struct sbx_loop *loop;
     const char *sandbox;   /**< borrowed; set whenever the configuration changes */
     uint64_t offset;       /**< bytes in the file */
-    bool full;
+    uint64_t reserved;     /**< blocks are there up to this byte */
+    bool regular;          /**< a file, as it should be */
+    bool full;             /**< at its cap */
+    bool broken;           /**< the latest write failed */
     uint64_t allowed, denied, errors; /**< decisions, each counted once */
     uint64_t lost;         /**< records that could not be written */
+    uint64_t told;         /**< of those, said in the file by a record `records-lost` */
     struct sbx_timer minute;
     struct sbx_denial *denials; /**< SBX_GATE_DENIAL_KEYS */
     size_t ndenials;
@@ -63,7 +67,10 @@ struct sbx_log {
 SBX_MUST_USE enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop,
                                         struct sbx_err *err);
 void sbx_log_release(struct sbx_log *l); /**< Writes what was counted. */
-void sbx_log(struct sbx_log *l, const struct sbx_record *r);
+/** False: what is allowed could not be recorded, and must not go on. What is refused may be lost. */
+bool sbx_log(struct sbx_log *l, const struct sbx_record *r);
+/** Can the next record be written, as far as can be known? */
+bool sbx_log_ready(struct sbx_log *l);
 /** Append text as a JSON string, quotes included; bytes that are not UTF-8 become \ufffd. */
 SBX_MUST_USE enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text);
 

@@ -27,11 +27,21 @@ static enum sbx_code add_path(struct sbx_buf *out, const struct sbx_head *h,
     return add_slice(out, t->path);
 }
 
+/* The name as it was judged, not as it was spelled: what the server reads is what was allowed. */
+static enum sbx_code add_host(struct sbx_buf *out, const struct sbx_target *t)
+{
+    bool v6 = t->host.kind == SBX_HOST_IPV6;
+
+    if (sbx_buf_addf(out, v6 ? "[%s]" : "%s", t->host.text))
+        return SBX_LIMIT;
+    return t->port == 80 ? SBX_OK : sbx_buf_addf(out, ":%u", t->port);
+}
+
 enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const struct sbx_target *t,
                                   const struct sbx_body *body, struct sbx_buf *out)
 {
     if (add_slice(out, h->method) || sbx_buf_adds(out, " ") || add_path(out, h, t) ||
-        sbx_buf_adds(out, " HTTP/1.1\r\nHost: ") || add_slice(out, t->authority) ||
+        sbx_buf_adds(out, " HTTP/1.1\r\nHost: ") || add_host(out, t) ||
         sbx_buf_adds(out, "\r\n"))
         return SBX_LIMIT;
     for (unsigned i = 0; i < h->nfields; i++) {

@@ -50,7 +50,6 @@ static int read_absolute(const struct sbx_head *h, struct sbx_target *t, struct 
     rest.len -= 7;
     while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
         n++;
-    t->authority = (struct sbx_slice){ rest.ptr, n };
     t->path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
     if (!n || memchr(rest.ptr, '@', n))
         return fault(f, 400, "bad-target");

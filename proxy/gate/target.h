@@ -13,7 +13,6 @@ struct sbx_target {
     bool upgrade; /**< asks for WebSocket, and the request goes on as asking for it */
     struct sbx_host host;
     uint16_t port;
-    struct sbx_slice authority; /**< absolute-form: as written, the Host of the forwarded request */
     struct sbx_slice path;      /**< absolute-form: origin-form, may lack its "/" (see rewrite) */
 };
 

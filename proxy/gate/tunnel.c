@@ -23,16 +23,19 @@ void sbx_tunnel_start(struct sbx_conn *c)
 
 void sbx_tunnel_begin(struct sbx_conn *c)
 {
-    sbx_tunnel_log(c);
+    if (!sbx_tunnel_log(c)) {
+        sbx_conn_close(c, true);
+        return;
+    }
     /* What came with the CONNECT was held for the verdict and belongs to the server now. */
     if (sbx_pipe_add(&c->gate->pool, &c->up, c->in.ptr, c->in.len))
         sbx_conn_close(c, true);
     sbx_buf_release(&c->in);
 }
 
-void sbx_tunnel_log(struct sbx_conn *c)
+bool sbx_tunnel_log(struct sbx_conn *c)
 {
-    sbx_log_asked(c, "allow", c->asked.verdict.reason, c->transparent ? 0 : 200);
+    return sbx_log_asked(c, "allow", c->asked.verdict.reason, c->transparent ? 0 : 200);
 }
 
 /* Move what there is from one side to the other. True: there is more, another turn is wanted. */
@@ -55,8 +58,10 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
         if (n <= 0)
             return false;
         c->active_at = c->gate->loop.now;
-        if (c->hold) /* the server has spoken: it is the first to do so */
-            sbx_tunnel_log(c);
+        if (c->hold && !sbx_tunnel_log(c)) { /* the server has spoken: it is the first to do so */
+            sbx_conn_close(c, true);
+            return false;
+        }
         c->gate->relayed += (uint64_t)n;
         if (sbx_pipe_send(pool, pipe, to, 0, (size_t)n) < 1)
             return to->failed; /* then the other direction is to be looked at once more */
@@ -79,6 +84,8 @@ void sbx_tunnel_run(struct sbx_conn *c)
     if (!c->hold)
         more = move(c, &c->client, &c->server, &c->up);
     more |= move(c, &c->server, &c->client, &c->down);
+    if (c->state != SBX_CONN_TUNNEL)
+        return;
     if (over(&c->client, &c->up) || over(&c->server, &c->down) ||
         (c->client.failed && c->server.failed)) {
         sbx_conn_close(c, true);

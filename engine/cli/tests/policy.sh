@@ -77,6 +77,19 @@ t 2 "which port?" policy check network ssh://git.example.com/x
 t 0 "Allowed" policy check network ssh://git@git.example.com:443/x
 t 1 "not found" policy check network --sandbox nobody a.example.com
 t 1 "not found" policy log nobody
+
+# A log in two parts, with a gap: both are read, what is missing is told.
+mkdir -p "$work/state/sbx/logs"
+line() { echo '{"time":"2026-01-02T03:04:05.678Z","sandbox":"gone","proxy":"forward","host":'"$1"',"port":80,"decision":"'"$2"'","reason":"'"$3"'","count":'"$4"'}'; }
+line '"old.example.com"' allow rule 1 >"$work/state/sbx/logs/gone.jsonl.1"
+{ line null error records-lost 7; line '"new.example.com"' allow rule 1; } >"$work/state/sbx/logs/gone.jsonl"
+t 0 "old.example.com:80" policy log gone
+t 0 "new.example.com:80" policy log gone
+t 0 "note: 7 records were lost" policy log gone
+t 0 '"records-lost"' policy log gone --raw --limit 2
+line null error log-full 1 >>"$work/state/sbx/logs/gone.jsonl"
+t 0 "the log is full" policy log gone
+rm -r "$work/state/sbx/logs"
 t 1 "not found" policy ls nobody
 t 0 'set to "balanced"' policy set-default balanced
 t 0 "mine" policy ls --wide

@@ -148,6 +148,12 @@ class Names(Case):
         self.assertTrue(http.received.startswith(b"GET /a HTTP/1.1\r\nHost: example.com\r\n"))
         self.assertNotIn(b"other", http.received)
 
+    def test_A15_host_is_the_canonical_name_whatever_its_spelling(self):
+        http, _ = self.origin()
+        for name in ("example\u3002com", "EXAMPLE.com", "example.com.", "example.com:80"):
+            self.gate.ask(get(b"http://" + name.encode() + b"/", b"Connection: close\r\n", host=b"Host: x\r\n"))
+        self.assertEqual(http.received.count(b"Host: example.com\r\n"), 4, http.received)
+
     def test_A16_other_schemes_and_fragments(self):
         self.origin()
         for url, code in ((b"https://example.com/", 501), (b"ftp://example.com/", 501),
@@ -184,6 +190,20 @@ class Addresses(Case):
         self.assertEqual(status(reply), 403)
         self.assertEqual((private.connections, loop.connections), (0, 0))
         self.assertEqual(self.gate.records(2)[1]["reason"], "private")
+
+    def test_what_cannot_be_recorded_is_refused_before_a_byte_goes_out(self):
+        http, tunnel = self.origin()
+        self.assertEqual(self.gate.close(), 0)
+        self.gate = lab.Gate(self.rules, self.hosts, log="/dev/full")
+        one = b"one.example.com"
+        # the first is found out by writing; a tunnel that was promised then is reset
+        self.assertEqual(self.gate.ask(connect(one + b":443") + b"hello").count(b"hello"), 0)
+        for data in (get(b"http://" + one + b"/", b"Connection: close\r\n"), connect(one + b":443")):
+            reply = self.gate.ask(data)
+            self.assertEqual(status(reply), 503, reply)
+            self.assertIn(b"cannot be recorded", reply)
+        self.assertEqual((http.received, tunnel.received), (b"", b""))
+        self.assertGreaterEqual(self.gate.control(op="ping")["lost"], 3)
 
     def test_B3_a_kept_server_is_not_used_for_another_name(self):
         http, _ = self.origin()

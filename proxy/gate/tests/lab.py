@@ -290,13 +290,13 @@ class Gate:
     """A running gate with a fake helper."""
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
-                 generation=1, wait=True, netns=None, names=None, fresh=False):
+                 generation=1, wait=True, netns=None, names=None, fresh=False, log=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
-        self.log_path = os.path.join(self.dir, "log.jsonl")
+        self.log_path = log or os.path.join(self.dir, "log.jsonl")
         self.map_path = os.path.join(self.dir, "addresses")
         self.listeners, self.code = [], None
         if names is not None:

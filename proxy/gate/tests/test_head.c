@@ -74,7 +74,7 @@ static void the_request_goes_on_in_origin_form(void **state)
     assert_int_equal(sbx_target_read(&h, &t, &f), 0);
     assert_int_equal(sbx_frame_request(&h, &b, &f), 0);
     assert_int_equal(sbx_rewrite_request(&h, &t, &b, &out), SBX_OK);
-    assert_string_equal(out.ptr, "POST /p?q HTTP/1.1\r\nHost: Api.example.com:8080\r\n"
+    assert_string_equal(out.ptr, "POST /p?q HTTP/1.1\r\nHost: api.example.com:8080\r\n"
                                  "X-Stay: a b\r\nContent-Length: 5\r\n\r\n");
 }
 

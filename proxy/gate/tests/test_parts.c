@@ -157,13 +157,58 @@ static void the_log_stops_at_its_cap_and_says_so(void **state)
     assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
     assert_int_equal(sbx_log_init(&log, fd, &loop, NULL), SBX_OK);
     log.sandbox = "demo";
-    for (unsigned i = 0; i < 1000; i++)
-        sbx_log(&log, &r);
+    for (unsigned i = 0; i < 1000; i++) {
+        bool recorded = sbx_log(&log, &r);
+
+        assert_true(recorded == !log.full);
+    }
     assert_true(log.full);
+    assert_false(sbx_log_ready(&log));
     assert_true(log.lost > 900);
     assert_true(lseek(fd, 0, SEEK_END) <= SBX_GATE_LOG_MAX);
     sbx_log_release(&log);
     sbx_loop_release(&loop);
+    close(fd);
+}
+
+/* The disk of the host, small enough to fill: a file that may not grow any more. */
+static void what_cannot_be_recorded_is_not_allowed(void **state)
+{
+    struct sbx_loop loop;
+    struct sbx_log log;
+    struct sbx_record r = { .door = "proxy", .proxy = "forward", .protocol = "http", .host = "x.de",
+                            .port = 80, .decision = "allow", .reason = "rule" };
+    int fd = memfd_create("log", MFD_ALLOW_SEALING), sealed;
+    uint64_t before;
+    char text[8192] = "";
+
+    (void)state;
+    assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
+    assert_int_equal(sbx_log_init(&log, fd, &loop, NULL), SBX_OK);
+    log.sandbox = "demo";
+    assert_true(log.reserved >= SBX_GATE_LOG_RESERVE);
+    assert_true(sbx_log_ready(&log));
+    assert_true(sbx_log(&log, &r));
+    before = log.offset;
+    sealed = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    log.fd = sealed;
+    assert_false(sbx_log(&log, &r));
+    assert_false(sbx_log_ready(&log));
+    assert_false(sbx_log(&log, &r));
+    r.decision = "deny";
+    sbx_log(&log, &r);
+    assert_int_equal(log.offset, before);
+    assert_int_equal(log.allowed, 1);
+    log.fd = fd;
+    assert_true(sbx_log_ready(&log)); /* there is room again, and the gap is told */
+    r.decision = "allow";
+    assert_true(sbx_log(&log, &r));
+    assert_int_equal(lines_of(fd), 3);
+    assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+    assert_non_null(strstr(text, "\"reason\":\"records-lost\",\"status\":null,\"count\":"));
+    sbx_log_release(&log);
+    sbx_loop_release(&loop);
+    close(sealed);
     close(fd);
 }
 
@@ -240,6 +285,7 @@ int main(void)
         cmocka_unit_test(log_text_is_escaped),
         cmocka_unit_test(denials_past_their_budget_are_counted),
         cmocka_unit_test(the_log_stops_at_its_cap_and_says_so),
+        cmocka_unit_test(what_cannot_be_recorded_is_not_allowed),
         cmocka_unit_test(timers_fire_in_order_and_not_when_disarmed),
         cmocka_unit_test(dns_queries_are_read_and_refused_in_kind),
     };

@@ -288,7 +288,7 @@ SBX_MUST_USE enum sbx_code sbx_sandbox_policy_refresh(struct sbx_engine *e, cons
 /** gate.json as it stands (the caller decrefs). */
 SBX_MUST_USE enum sbx_code sbx_sandbox_gate_config(struct sbx_engine *e, const char *name,
                                                    json_t **ret, struct sbx_err *err);
-/** Path of the decision log, also of a removed sandbox (kept until the name is used again). */
+/** Path of the decision log (an older part, if there is one: the same with ".1"), also of a removed sandbox (kept until the name is used again). */
 SBX_MUST_USE enum sbx_code sbx_sandbox_log_path(struct sbx_engine *e, const char *name,
                                                 struct sbx_arena *arena, const char **ret,
                                                 struct sbx_err *err);
