@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 runtime=auto keep=no
 while [ $# -gt 0 ]; do
     case $1 in
-    --runtime) runtime=${2:?--runtime needs auto, docker or oci}; shift 2 ;;
+    --runtime) runtime=${2:-}; [ -n "$runtime" ] || { echo "quickstart: --runtime needs auto, docker or oci" >&2; exit 2; }; shift 2 ;;
     --keep) keep=yes; shift ;;
     -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "quickstart: unknown argument $1 (see --help)" >&2; exit 2 ;;
@@ -28,7 +28,7 @@ run() { printf '$ %s\n' "$*"; "$@"; }
 step "Install what the build needs"
 ./scripts/install-deps.sh build
 
-step "Build"
+step "Build (about two minutes)"
 cmake -S . -B build/quickstart -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF >build-quickstart.log 2>&1 &&
     cmake --build build/quickstart >>build-quickstart.log 2>&1 ||
     { tail -n 30 build-quickstart.log; echo "quickstart: the build failed (build-quickstart.log)" >&2; exit 1; }
@@ -91,5 +91,8 @@ else
     step "Remove it"
     run "$sbx" "${app[@]}" rm -f quickstart
     echo
-    echo "Done. Try:  $sbx run shell --kit ./kits/mixins/hello    and    $sbx --help"
+    echo "Done. For sandboxes of your own:"
+    echo "  ./scripts/base-image.sh --load $sbx --runtime $runtime"
+    echo "  $sbx run --runtime $runtime shell --kit ./kits/mixins/hello"
+    echo "  $sbx --help"
 fi
