@@ -84,7 +84,7 @@ static enum sbx_code bring_layer(struct import *im, struct pending *p, size_t i,
 static enum sbx_code prepare(struct import *im, struct pending *p, const struct sbx_manifest *m,
                              const char *text, size_t len, struct sbx_err *err)
 {
-    struct sbx_platform ours = sbx_platform_ours();
+    struct sbx_store_platform ours = sbx_store_platform();
     char id[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc = sbx_config_parse(text, len, im->arena, &p->config, err);
 
@@ -314,7 +314,7 @@ static enum sbx_code import_descriptor(struct import *im, const struct sbx_descr
 static enum sbx_code import_index(struct import *im, const char *text, size_t len, const char *name,
                                   int depth, struct sbx_err *err)
 {
-    struct sbx_platform ours = sbx_platform_ours();
+    struct sbx_store_platform ours = sbx_store_platform();
     struct sbx_index index;
     size_t done = 0;
     enum sbx_code rc = sbx_manifest_index(text, len, &ours, im->arena, &index, err);
@@ -402,4 +402,26 @@ enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
     *ret_names = im.names;
     *ret_n = im.n_names;
     return SBX_OK;
+}
+
+enum sbx_code sbx_store_adopt(struct sbx_store *s, const char *digest, size_t size,
+                              const char *name, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_PTR(sbx_source) src = NULL;
+    struct import im = { .store = s, .arena = arena };
+    struct sbx_descriptor d = { .media_type = MEDIA_MANIFEST, .size = (int64_t)size };
+    SBX_AUTO_FD int lock = -1;
+    enum sbx_code rc;
+
+    if (!arena)
+        return no_memory(err);
+    snprintf(d.digest, sizeof(d.digest), "%s", digest);
+    rc = sbx_store_lock(s, "import.lock", true, &lock, err);
+    if (!rc)
+        rc = sbx_store_sweep(s, err);
+    if (!rc)
+        rc = sbx_source_cache(s, &src, err);
+    im.src = src;
+    return rc ? rc : import_manifest(&im, &d, name, err);
 }

@@ -24,7 +24,7 @@ bool sbx_media_is_manifest(const char *type)
     return strcmp(type, manifest_types[0]) == 0 || strcmp(type, manifest_types[1]) == 0;
 }
 
-struct sbx_platform sbx_platform_ours(void)
+struct sbx_store_platform sbx_store_platform(void)
 {
     static struct utsname u; /* what the kernel runs is what images must be for */
     static const char *const names[][2] = {
@@ -33,11 +33,11 @@ struct sbx_platform sbx_platform_ours(void)
     };
 
     if (uname(&u))
-        return (struct sbx_platform){ "linux", "unknown" };
+        return (struct sbx_store_platform){ "linux", "unknown" };
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++)
         if (strcmp(u.machine, names[i][0]) == 0)
-            return (struct sbx_platform){ "linux", names[i][1] };
-    return (struct sbx_platform){ "linux", u.machine };
+            return (struct sbx_store_platform){ "linux", names[i][1] };
+    return (struct sbx_store_platform){ "linux", u.machine };
 }
 
 enum sbx_code sbx_text_json(const char *text, size_t len, json_t **ret, struct sbx_err *err)
@@ -234,7 +234,7 @@ enum sbx_code sbx_manifest_oci(const char *text, size_t len, struct sbx_arena *a
 }
 
 /* Attestations and images of other platforms are not ours; no platform says "take it". */
-static bool fits(const json_t *entry, const struct sbx_platform *ours)
+static bool fits(const json_t *entry, const struct sbx_store_platform *ours)
 {
     const json_t *p = json_object_get(entry, "platform");
     const char *os = json_string_value(json_object_get(p, "os"));
@@ -255,7 +255,7 @@ static const char *name_of(const json_t *entry, struct sbx_arena *arena)
     return sbx_store_full_name(arena, name);
 }
 
-enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_platform *ours,
+enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_store_platform *ours,
                                  struct sbx_arena *arena, struct sbx_index *ret,
                                  struct sbx_err *err)
 {

@@ -21,6 +21,7 @@ struct entry {
 struct sbx_source {
     struct sbx_store *store;
     int dir; /* directory to import; -1: an archive */
+    bool own; /* it is the cache: its blobs were verified when they came */
     const struct sbx_archive *la;
     struct archive *archive;
     struct entry *v;

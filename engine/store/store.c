@@ -81,6 +81,8 @@ enum sbx_code sbx_store_hold(struct sbx_store *s, int *ret_fd, struct sbx_err *e
     return sbx_store_lock(s, "images.lock", false, ret_fd, err);
 }
 
+struct sbx_cache *sbx_store_cache(struct sbx_store *s) { return s->cache; }
+
 static bool hex(const char *text, size_t len)
 {
     return strspn(text, "0123456789abcdef") == len && len <= HEX;

@@ -47,9 +47,6 @@ struct sbx_config {
     const char *workdir, *user, *os, *architecture;
     int64_t created;
 };
-struct sbx_platform {
-    const char *os, *architecture;
-};
 
 /* `text` is untrusted; results live in arena. SBX_OK, SBX_SYNTAX, SBX_SCHEMA, SBX_LIMIT, SBX_UNSUPPORTED */
 enum sbx_code sbx_manifest_docker(const char *text, size_t len, struct sbx_arena *arena,
@@ -62,7 +59,7 @@ struct sbx_index {
     const char **names;
     size_t n;
 };
-enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_platform *ours,
+enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_store_platform *ours,
                                  struct sbx_arena *arena, struct sbx_index *ret,
                                  struct sbx_err *err);
 enum sbx_code sbx_config_parse(const char *text, size_t len, struct sbx_arena *arena,
@@ -77,7 +74,6 @@ enum sbx_code sbx_json_list(const json_t *object, const char *key, size_t max,
                             struct sbx_err *err);
 bool sbx_media_is_index(const char *media_type);
 bool sbx_media_is_manifest(const char *media_type);
-struct sbx_platform sbx_platform_ours(void);
 
 /* ---- entry.c: rules for the names of entries; pure ---- */
 
@@ -103,6 +99,8 @@ enum sbx_code sbx_entry_name(const char *text, bool layer, struct sbx_entry_name
 struct sbx_source;
 enum sbx_code sbx_source_open(struct sbx_store *s, const char *path, struct sbx_source **ret,
                               struct sbx_err *err);
+/* The store's own cache as a source. */
+enum sbx_code sbx_source_cache(struct sbx_store *s, struct sbx_source **ret, struct sbx_err *err);
 void sbx_source_close(struct sbx_source *src);
 SBX_DEFINE_AUTO_PTR(sbx_source, sbx_source_close);
 bool sbx_source_has(struct sbx_source *src, const char *name);

@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "oci.h"
+#include "sbx/image_pull.h"
 
 static const char *first_name(const struct sbx_store_image *i)
 {
@@ -23,6 +25,28 @@ static struct sbx_image image_of(const struct sbx_store_image *i, const char *re
     };
 }
 
+#define TOLD_MIN 1000000 /* bytes; of smaller blobs nothing is said */
+
+static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
+{
+    const struct sbx_progress *progress = ctx;
+    char line[64];
+
+    if (!progress || !progress->line || done < total || total < TOLD_MIN)
+        return;
+    snprintf(line, sizeof(line), "layer %.12s: %.1f MB", digest + strlen("sha256:"),
+             (double)total / 1e6);
+    progress->line(progress->ctx, line);
+}
+
+static enum sbx_code fetch(struct sbx_store *store, const char *reference,
+                           const struct sbx_progress *progress, struct sbx_err *err)
+{
+    struct sbx_oci_progress told = { .bytes = on_bytes, .ctx = (void *)progress };
+
+    return sbx_image_pull(store, reference, &told, err);
+}
+
 enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, enum sbx_pull pull,
                                const struct sbx_progress *progress, struct sbx_arena *arena,
                                struct sbx_image *ret, struct sbx_err *err)
@@ -31,19 +55,20 @@ enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, en
     struct sbx_store_image image;
     enum sbx_code rc;
 
-    (void)progress;
     if (!store)
         return SBX_IO;
-    rc = sbx_store_find(store, reference, arena, &image, err);
-    if (rc == SBX_NOT_FOUND && pull != SBX_PULL_NEVER)
-        return sbx_err_set(err, SBX_NOT_FOUND,
-                           "no image %.300s in the local store, and this runtime does not fetch "
-                           "images yet; load one: sbx template load FILE.tar (made by `docker "
-                           "save`, or an OCI layout)",
-                           reference);
-    if (!rc && pull == SBX_PULL_ALWAYS)
-        return sbx_err_set(err, SBX_UNSUPPORTED,
-                           "this runtime does not fetch images yet: use --pull missing");
+    rc = pull == SBX_PULL_ALWAYS ? fetch(store, reference, progress, err) : SBX_OK;
+    if (!rc)
+        rc = sbx_store_find(store, reference, arena, &image, err);
+    if (rc == SBX_NOT_FOUND && pull == SBX_PULL_MISSING) {
+        rc = fetch(store, reference, progress, err);
+        if (rc)
+            return sbx_err_wrap(err, rc,
+                                "no image %.300s in the local store (\"sbx template load\" brings one "
+                                "from a file)",
+                                reference);
+        rc = sbx_store_find(store, reference, arena, &image, err);
+    }
     if (rc)
         return rc;
     *ret = image_of(&image, sbx_arena_strdup(arena, reference));

@@ -43,7 +43,7 @@ static inline json_t *image_config(const struct test_image *im)
         json_array_append_new(ids, json_string(i == 0 && im->diff_id ? im->diff_id : digest));
     }
     return json_pack("{s:s, s:s, s:o, s:{s:s, s:o}}", "os", "linux", "architecture",
-                     im->architecture ? im->architecture : sbx_platform_ours().architecture,
+                     im->architecture ? im->architecture : sbx_store_platform().architecture,
                      "config", json_loads(im->config ? im->config : "{}", 0, NULL), "rootfs",
                      "type", "layers", "diff_ids", ids);
 }

@@ -123,7 +123,7 @@ enum what { DOCKER, OCI, INDEX, CONFIG, LAYOUT };
 static enum sbx_code parse(enum what what, const char *text, struct sbx_arena *a,
                            struct sbx_err *err)
 {
-    struct sbx_platform p = { "linux", "amd64" };
+    struct sbx_store_platform p = { "linux", "amd64" };
     struct sbx_manifest m, *list;
     struct sbx_index index;
     struct sbx_config c;
@@ -228,7 +228,7 @@ static void of_an_index_our_platform_is_taken(void **state)
         "\"annotations\":{\"org.opencontainers.image.ref.name\":\"me/x:1\"}},"
         "{\"digest\":\"sha256:" HEX64
         "\",\"size\":3,\"platform\":{\"os\":\"unknown\",\"architecture\":\"unknown\"}}]}";
-    struct sbx_platform p = { "linux", "amd64" };
+    struct sbx_store_platform p = { "linux", "amd64" };
     struct sbx_arena *a = sbx_arena_new();
     struct sbx_index index;
 

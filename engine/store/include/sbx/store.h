@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "sbx/arena.h"
+#include "sbx/cache.h"
 #include "sbx/err.h"
 
 #define SBX_STORE_JSON_MAX                                                                         \
@@ -71,6 +72,19 @@ SBX_MUST_USE enum sbx_code sbx_store_import(struct sbx_store *s, const char *pat
                                             const struct sbx_store_progress *progress,
                                             struct sbx_arena *arena, const char ***ret_names,
                                             size_t *ret_n, struct sbx_err *err);
+/**
+ * Make an image of what is in the cache: a manifest (of one platform) and all it names.
+ * @param name full reference (sbx_store_full_name())
+ * @return as sbx_store_import()
+ */
+SBX_MUST_USE enum sbx_code sbx_store_adopt(struct sbx_store *s, const char *digest, size_t size,
+                                           const char *name, struct sbx_err *err);
+struct sbx_cache *sbx_store_cache(struct sbx_store *s); /**< the store's own */
+/** What images must be for. */
+struct sbx_store_platform {
+    const char *os, *architecture; /**< as Go spells them: "linux", "amd64" */
+};
+struct sbx_store_platform sbx_store_platform(void);
 /** By reference (any spelling), id or prefix of an id (from 4 digits). SBX_NOT_FOUND, SBX_CONFLICT. */
 SBX_MUST_USE enum sbx_code sbx_store_find(struct sbx_store *s, const char *reference,
                                           struct sbx_arena *arena, struct sbx_store_image *ret,
