@@ -1,6 +1,9 @@
 /* Workspaces, volumes and tmpfs; the implicit /run/secrets. */
 #include "build.h"
 
+#include "sbx/auto.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define SECRETS_PATH "/run/secrets"
@@ -12,8 +15,16 @@ static const char *const exact[] = {
     "/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/lib32",
     "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var",
 };
-static const char *const below[] = { "/dev", "/proc", "/sys", "/run/sbx", "/run/sbx-startup",
-                                     SBX_STARTUP_DIR };
+static const char *const below[] = {
+    "/dev", "/proc", "/sys", "/run/sbx", "/run/sbx-startup", SBX_STARTUP_DIR, "/usr/bin",
+    "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32",
+};
+/* Symlinks of every image with a merged /usr and a /run: a mount through one lands at the other. */
+static const char *const links[][2] = {
+    { "/bin", "/usr/bin" },     { "/sbin", "/usr/sbin" },     { "/lib", "/usr/lib" },
+    { "/lib32", "/usr/lib32" }, { "/lib64", "/usr/lib64" },   { "/libx32", "/usr/libx32" },
+    { "/var/run", "/run" },     { "/var/lock", "/run/lock" },
+};
 
 static bool is_below(const char *path, const char *dir)
 {
@@ -22,7 +33,7 @@ static bool is_below(const char *path, const char *dir)
     return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
-static const char *reserved(const char *path)
+static const char *reserved_as(const char *path)
 {
     for (size_t i = 0; i < SBX_ARRAY_LEN(exact); i++)
         if (!strcmp(path, exact[i]))
@@ -31,6 +42,21 @@ static const char *reserved(const char *path)
         if (is_below(path, below[i]))
             return below[i];
     return NULL;
+}
+
+static const char *reserved(const char *path)
+{
+    const char *found = reserved_as(path);
+
+    for (size_t i = 0; !found && i < SBX_ARRAY_LEN(links); i++)
+        if (is_below(path, links[i][0])) {
+            SBX_AUTO_FREE char *real = NULL;
+
+            if (asprintf(&real, "%s%s", links[i][1], path + strlen(links[i][0])) < 0)
+                return links[i][0]; /* no memory: refused rather than let through */
+            found = reserved_as(real);
+        }
+    return found;
 }
 
 /* Absolute, and nothing but names between single slashes. */

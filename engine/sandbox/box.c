@@ -59,7 +59,23 @@ static enum sbx_code look(struct sbx_box *box, struct sbx_err *err)
         return errno == ENOENT ? SBX_OK : sbx_err_errno(err, "sandbox %s: %s", box->name, box->dir);
     rc = sbx_state_read(box->dirfd, box->arena, &box->record, &inner);
     box->has_record = !rc;
-    return rc == SBX_NO_MEMORY ? sbx_out_of_memory(err) : SBX_OK;
+    if (rc == SBX_NO_MEMORY)
+        return sbx_out_of_memory(err);
+    if (rc) /* what was read of it is no record */
+        box->record = (struct sbx_record){ 0 };
+    if (rc && rc != SBX_NOT_FOUND && !(box->broken = sbx_arena_strdup(box->arena, inner.text)))
+        return sbx_out_of_memory(err);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_box_broken(struct sbx_box *box, struct sbx_err *err)
+{
+    if (!box->broken)
+        return SBX_OK;
+    return sbx_err_set(err, SBX_FAILED,
+                       "sandbox %s: its record %s/sandbox.json cannot be read (%s); put it back, or "
+                       "remove the sandbox with \"sbx rm %s\"",
+                       box->name, box->dir, box->broken, box->name);
 }
 
 enum sbx_code sbx_box_lock(struct sbx_engine *e, const char *name, struct sbx_box *box,
@@ -101,6 +117,9 @@ enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err)
         sbx_lock_drop(box->e, box->name);
         return sbx_err_set(err, SBX_NOT_FOUND, "sandbox %s not found", box->name);
     }
+    rc = sbx_box_broken(box, err);
+    if (rc)
+        return rc;
     if (!box->has_record || box->record.phase == SBX_STATE_CREATING)
         return sbx_err_set(err, SBX_FAILED,
                            "sandbox %s was never completed (its create was cut off); remove it with "

@@ -14,7 +14,8 @@
  *         blobs/HEX                  contents of planned files
  *         ca/{key,cert}.pem          0600
  *         etc/{hosts,resolv.conf,hostname}   bind-mounted
- *         mnt/N                      id-mapped workspaces, while it runs
+ *         mnt/N                      workspaces, mounted by us as root, while it runs
+ *         asked                      while the runtime makes the container
  *         sessions/PID               flock: an attached exec or run
  *         gate/ log.jsonl run/ net/
  */
@@ -24,6 +25,7 @@
 #include "sbx/sandbox.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define SBX_STATE_VERSION 1
@@ -60,6 +62,7 @@ struct sbx_record {
     const char *const *sources;  /* host paths that the workspaces are mounted from, in their order */
     struct sbx_published *ports;
     size_t n_ports;
+    const char *const *places;   /* what was at each workspace's path at create: spot.c */
 };
 
 struct sbx_box {
@@ -71,6 +74,7 @@ struct sbx_box {
     int lock;  /* -1: not held */
     int app_lock;
     bool has_record;
+    const char *broken; /* why sandbox.json, which is there, cannot be read; NULL: it can, or is not there */
     struct sbx_record record;
     struct sbx_plan *plan; /* NULL until loaded or made */
     struct sbx_runtime *rt;
@@ -104,6 +108,8 @@ SBX_MUST_USE enum sbx_code sbx_box_lock(struct sbx_engine *e, const char *name,
 /** The same without a lock, to look only; SBX_NOT_FOUND when there is none. */
 SBX_MUST_USE enum sbx_code sbx_box_peek(struct sbx_engine *e, const char *name,
                                         struct sbx_box *box, struct sbx_err *err);
+/** SBX_FAILED for a record that is there and cannot be read, which no create may take for its own. */
+SBX_MUST_USE enum sbx_code sbx_box_broken(struct sbx_box *box, struct sbx_err *err);
 /** Of a locked box: it must exist and be usable; loads plan and runtime. */
 SBX_MUST_USE enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err);
 /** Write the record: synced once the sandbox is ready, and at its beginning. */
@@ -167,23 +173,47 @@ SBX_MUST_USE enum sbx_code sbx_interrupted(struct sbx_engine *e, struct sbx_err 
 /** Test builds: stop dead here if SBX_FAULT=at:NAME; steps do so at "step:N" and, after, "step:N+". */
 void sbx_fault_point(const char *name);
 
+/* ---- spot.c ---- */
+/** A workspace on the host: opened without following a symlink, and what it is. */
+struct sbx_spot { const char *path; int fd; struct stat st; };
+#define SBX_SPOT_INIT { .fd = -1 }
+void sbx_spot_release(struct sbx_spot *p);
+SBX_DEFINE_AUTO(sbx_spot, sbx_spot_release);
+/** Remember what is at the workspaces' paths, where the record does not know it yet. */
+SBX_MUST_USE enum sbx_code sbx_spots_learn(struct sbx_box *box, struct sbx_err *err);
+/**
+ * Open workspace number `i`, once sbx_spots_learn() was called. SBX_FAILED: a symlink is in the way,
+ * another directory is there, or it is one that is refused. `path` is borrowed.
+ */
+SBX_MUST_USE enum sbx_code sbx_spot_open(struct sbx_box *box, const char *path, size_t i,
+                                          struct sbx_spot *ret, struct sbx_err *err);
+
 /* ---- workspace.c, walk.c ---- */
+/** The refusals of N22, by path and by identity; the descriptor is not used. */
+SBX_MUST_USE enum sbx_code sbx_workspace_refuse(struct sbx_engine *e, const struct sbx_spot *w,
+                                                struct sbx_err *err);
 /** Absolute real paths, of what exists; refusals of N22. In arena. */
 SBX_MUST_USE enum sbx_code sbx_workspaces_resolve(struct sbx_engine *e,
                                                   const struct sbx_workspace *from, size_t n,
                                                   struct sbx_arena *arena,
                                                   struct sbx_workspace **ret,
                                                   struct sbx_err *err);
-/** No socket below any workspace but the allowed; at every start. */
+/** Each workspace is what it was at create, with no socket below it but the allowed; at every start. */
 SBX_MUST_USE enum sbx_code sbx_workspaces_check(struct sbx_box *box, struct sbx_err *err);
 #define SBX_WALK_MAX 200000 /* entries of a mount that are looked at: about 0.3 s */
-/** Call `found` for each socket below `path`; *ret_whole false when the bound was met. */
-SBX_MUST_USE enum sbx_code sbx_walk_sockets(const char *path, size_t max,
+/**
+ * Call `found` for each socket below `fd` (O_PATH will do), which is called `path`; *ret_whole false
+ * when not all was seen. A top directory that may not be read is an error.
+ */
+SBX_MUST_USE enum sbx_code sbx_walk_sockets(int fd, const char *path, size_t max,
                                             bool (*found)(void *ctx, const char *path), void *ctx,
                                             bool *ret_whole, struct sbx_err *err);
 
 /* ---- idmap.c ---- */
-/** Mount the workspaces that need it below mnt/ (F6); fills the record's sources. */
+/**
+ * As root: mount the workspaces below mnt/, nosuid and their owners mapped (F6), from what
+ * sbx_spot_open() gave. Fills the record's sources.
+ */
 SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_err *err);
 void sbx_workspaces_unmount(const char *dir); /**< undo, of a sandbox's directory */
 
@@ -242,6 +272,8 @@ SBX_MUST_USE enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, js
 SBX_MUST_USE enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int *fds,
                                              size_t n, json_t **ret, struct sbx_err *err);
 bool sbx_gate_alive(struct sbx_box *box);
+/** End it, and wait until it is gone: by its pid file, or, where that cannot be read, as it is asked. */
+void sbx_gate_end(struct sbx_box *box);
 /* ---- ports.c ---- */
 /** The record's ports: those of the plan, then the specs. */
 SBX_MUST_USE enum sbx_code sbx_ports_record(struct sbx_box *box, const struct sbx_port_spec *specs,
@@ -252,7 +284,6 @@ SBX_MUST_USE enum sbx_code sbx_ports_record(struct sbx_box *box, const struct sb
  * @param strict a port that cannot be opened is an error; else a warning, and it stays recorded
  */
 SBX_MUST_USE enum sbx_code sbx_ports_open(struct sbx_box *box, bool strict, struct sbx_err *err);
-
 /** A namespace that exists before the container does (CREATE, HOLDER). */
 SBX_MUST_USE enum sbx_code sbx_net_before(struct sbx_box *box, struct sbx_container_spec *spec,
                                           struct sbx_err *err);
@@ -344,8 +375,21 @@ SBX_MUST_USE enum sbx_code sbx_mounted_files(struct sbx_box *box, struct sbx_err
 const char *sbx_mounted_source(struct sbx_box *box, const struct sbx_plan_file *f);
 
 /* ---- container.c ---- */
+#define SBX_ASKED "asked" /* file: name of the container that is being made */
 SBX_MUST_USE enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *image,
                                               struct sbx_err *err);
+
+/**
+ * Make one; its id goes to `ret_id`, a field of the record, and the record is saved. One that an
+ * Engine made of the same name for a create that was killed is removed.
+ */
+SBX_MUST_USE enum sbx_code sbx_container_ask(struct sbx_box *box,
+                                             const struct sbx_container_spec *spec,
+                                             const char **ret_id, struct sbx_err *err);
+/** "K=V", in the box's arena, on each container that we make; NULL: no memory. */
+const char *sbx_container_label(struct sbx_box *box);
+/** Is a container of our names of this state, and not of another user's of the same Engine? */
+bool sbx_container_is_ours(const struct sbx_box *box, const struct sbx_container *c);
 
 /* ---- start.c, clean.c, session.c ---- */
 /** Of an open box: bring it up whatever state it is in. */

@@ -5,9 +5,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#define IN_FLIGHT_S 10 /* an Engine makes a container within a second or two, on a slow disk too */
+#define AGAIN_MS 100
+#define HASH_DIGITS 8 /* of a volume's name */
 
 /* By id where it is known, else by name: a crash may lie between making and remembering. */
 static enum sbx_code remove_container(struct sbx_box *box, struct sbx_runtime *rt, const char *id,
@@ -24,10 +30,32 @@ static enum sbx_code remove_container(struct sbx_box *box, struct sbx_runtime *r
     rc = sbx_runtime_inspect(rt, name, box->arena, &c, err);
     if (rc == SBX_NOT_FOUND)
         return SBX_OK;
+    if (!rc && !sbx_container_is_ours(box, &c))
+        return SBX_OK;
     return rc ? rc : sbx_runtime_remove(rt, c.id, err);
 }
 
-static enum sbx_code remove_from(struct sbx_box *box, struct sbx_runtime *rt, struct sbx_err *err)
+/* The names of volumes went with the record: they are NAME-HHHHHHHH (container.c). */
+static enum sbx_code remove_volumes_by_name(struct sbx_box *box, struct sbx_runtime *rt,
+                                            struct sbx_err *err)
+{
+    const char **all = NULL;
+    struct sbx_container c;
+    size_t n = 0, len = strlen(box->name);
+    enum sbx_code rc = sbx_runtime_inspect(rt, box->name, box->arena, &c, NULL);
+
+    if (!rc) /* another user's sandbox of this name: they are its */
+        return SBX_OK;
+    rc = sbx_runtime_volume_list(rt, box->arena, &all, &n, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (!strncmp(all[i], box->name, len) && all[i][len] == '-' &&
+            strspn(all[i] + len + 1, "0123456789abcdef") == HASH_DIGITS &&
+            !all[i][len + 1 + HASH_DIGITS])
+            rc = sbx_runtime_volume_remove(rt, all[i], err);
+    return rc;
+}
+
+static enum sbx_code try_remove(struct sbx_box *box, struct sbx_runtime *rt, struct sbx_err *err)
 {
     char holder[SBX_SANDBOX_NAME_MAX + 16];
     enum sbx_code rc = remove_container(box, rt, box->record.container, box->name, err);
@@ -37,6 +65,38 @@ static enum sbx_code remove_from(struct sbx_box *box, struct sbx_runtime *rt, st
         rc = remove_container(box, rt, box->record.holder, holder, err);
     for (const char *const *v = box->record.volumes; !rc && v && *v; v++)
         rc = sbx_runtime_volume_remove(rt, *v, err);
+    if (!rc && box->broken)
+        rc = remove_volumes_by_name(box, rt, err);
+    return rc;
+}
+
+/*
+ * Was an Engine asked for a container by a command that ended before the answer, and may it be at it
+ * still? Nobody else is asking: we hold the lock.
+ */
+static bool in_flight(struct sbx_box *box, struct sbx_runtime *rt)
+{
+    SBX_AUTO(sbx_buf) name = SBX_BUF_INIT(SBX_STATE_MAX);
+    struct sbx_container c;
+    struct stat st;
+
+    return sbx_runtime_info(rt)->kind == SBX_RUNTIME_DOCKER &&
+           !fstatat(box->dirfd, SBX_ASKED, &st, 0) && time(NULL) - st.st_mtime < IN_FLIGHT_S &&
+           !sbx_file_read(box->dirfd, SBX_ASKED, &name, NULL) && name.len &&
+           sbx_runtime_inspect(rt, name.ptr, box->arena, &c, NULL) == SBX_NOT_FOUND;
+}
+
+/* A volume is in use for a moment by what is being made or was just removed: tried again for a while. */
+static enum sbx_code remove_from(struct sbx_box *box, struct sbx_runtime *rt, struct sbx_err *err)
+{
+    int64_t until = sbx_now_ms() + IN_FLIGHT_S * 1000;
+    enum sbx_code rc;
+
+    while (in_flight(box, rt) && sbx_now_ms() < until)
+        poll(NULL, 0, AGAIN_MS);
+    while ((rc = try_remove(box, rt, err)) == SBX_BUSY && sbx_now_ms() < until &&
+           sbx_runtime_info(rt)->kind == SBX_RUNTIME_DOCKER)
+        poll(NULL, 0, AGAIN_MS);
     return rc;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #define STATUS_TMPFS_SIZE 1048576 /* bytes of /run/sbx-startup: a line a startup command */
+#define STATE_LABEL "sbx.state"   /* two users of one Engine may give a sandbox the same name */
 #define OWN_MOUNTS 8              /* run/, status, hosts, resolv.conf, hostname and some room */
 
 /* ---- /etc/hosts and others: kept on the host, since runtimes mount their own there ---- */
@@ -201,17 +202,59 @@ static struct sbx_mount *make_mounts(struct sbx_box *box, size_t *ret_n)
 
 /* ---- all of it ---- */
 
-static enum sbx_code create(struct sbx_box *box, struct sbx_container_spec *spec,
-                            struct sbx_err *err)
+/*
+ * The name is ours by the lock and the record knows of no container: one that says of itself that it
+ * is of this state is what an Engine made for a create that was killed meanwhile.
+ */
+static enum sbx_code remove_stray(struct sbx_box *box, const char *name, struct sbx_err *err)
+{
+    struct sbx_container c;
+    enum sbx_code rc = sbx_runtime_inspect(box->rt, name, box->arena, &c, err);
+
+    if (rc == SBX_NOT_FOUND)
+        return SBX_OK;
+    if (rc)
+        return rc;
+    if (!sbx_container_is_ours(box, &c))
+        return sbx_err_set(err, SBX_EXISTS,
+                           "the name is taken by another container (%s), which is not of this state "
+                           "directory",
+                           c.id);
+    return sbx_runtime_remove(box->rt, c.id, err);
+}
+
+const char *sbx_container_label(struct sbx_box *box)
+{
+    return sbx_arena_printf(box->arena, STATE_LABEL "=%s", box->e->paths.state);
+}
+
+bool sbx_container_is_ours(const struct sbx_box *box, const struct sbx_container *c)
+{
+    size_t len = strlen(STATE_LABEL);
+
+    for (const char *const *l = c->labels; l && *l; l++)
+        if (!strncmp(*l, STATE_LABEL "=", len + 1))
+            return !strcmp(*l + len + 1, box->e->paths.state);
+    return box->info ? box->info->kind != SBX_RUNTIME_DOCKER : true;
+}
+
+enum sbx_code sbx_container_ask(struct sbx_box *box, const struct sbx_container_spec *spec,
+                                const char **ret_id, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *id = NULL;
-    enum sbx_code rc = sbx_runtime_create(box->rt, spec, &id, err);
+    enum sbx_code rc = sbx_put(box, SBX_ASKED, spec->name, strlen(spec->name), 0600, err);
 
+    if (!rc)
+        rc = sbx_runtime_create(box->rt, spec, &id, err);
+    if (rc == SBX_EXISTS && !(rc = remove_stray(box, spec->name, err)))
+        rc = sbx_runtime_create(box->rt, spec, &id, err);
     sbx_fault_point("created");
     if (rc)
         return rc;
-    box->record.container = sbx_arena_strdup(box->arena, id);
-    return box->record.container ? sbx_box_save(box, err) : sbx_out_of_memory(err);
+    *ret_id = sbx_arena_strdup(box->arena, id);
+    rc = *ret_id ? sbx_box_save(box, err) : sbx_out_of_memory(err);
+    unlinkat(box->dirfd, SBX_ASKED, 0);
+    return rc;
 }
 
 enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *image,
@@ -220,7 +263,8 @@ enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *im
     static const char *const argv[] = { "/run/sbx/init", NULL };
     static const char *const drop[] = { "NET_RAW", "MKNOD", "AUDIT_WRITE", NULL }; /* N21 */
     const char *labels[] = { "sbx.role=sandbox", sbx_arena_printf(box->arena, "sbx.agent=%s",
-                                                                  box->plan->agent), NULL };
+                                                                  box->plan->agent),
+                             sbx_container_label(box), NULL };
     struct sbx_container_spec spec = {
         .name = box->name, .image = image->id, .hostname = box->plan->hostname, .argv = argv,
         .workdir = box->plan->workdir, .labels = labels, .cap_drop = drop,
@@ -228,8 +272,10 @@ enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *im
         .privileged = box->plan->privileged, .userns_allowed = box->plan->userns,
         .netns = SBX_NETNS_NONE,
     };
-    enum sbx_code rc = make_env(box, image, err);
+    enum sbx_code rc = remove_stray(box, box->name, err);
 
+    if (!rc)
+        rc = make_env(box, image, err);
     if (!rc)
         rc = sbx_mounted_files(box, err);
     if (!rc)
@@ -242,7 +288,7 @@ enum sbx_code sbx_container_make(struct sbx_box *box, const struct sbx_image *im
         return rc;
     spec.env = box->record.env;
     spec.mounts = make_mounts(box, &spec.n_mounts);
-    if (!spec.mounts || !labels[1])
+    if (!spec.mounts || !labels[1] || !labels[2])
         return sbx_out_of_memory(err);
-    return create(box, &spec, err);
+    return sbx_container_ask(box, &spec, &box->record.container, err);
 }

@@ -92,8 +92,10 @@ static enum sbx_code fill_record(struct sbx_box *box, const struct sbx_create *c
 /* A name is free, or taken, or held by what a crash left: that goes first. */
 static enum sbx_code claim(struct sbx_box *box, struct sbx_err *err)
 {
-    if (box->dirfd < 0)
-        return SBX_OK;
+    enum sbx_code rc = sbx_box_broken(box, err);
+
+    if (rc || box->dirfd < 0)
+        return rc;
     if (box->has_record && box->record.phase != SBX_STATE_CREATING)
         return sbx_err_set(err, SBX_EXISTS,
                            "sandbox %s exists already; run it again with \"sbx run --name %s\", or "

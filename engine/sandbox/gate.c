@@ -15,6 +15,7 @@
 #define GATE_UID 64718          /* where there is no such user: an id that Debian gives nobody */
 #define ASK_TIMEOUT_MS 3000
 #define ANSWER_MAX 1048576      /* bytes of one answer on the control socket */
+#define AGAIN_MS 20
 #define LOG_MODE 0600
 #define LOG_ROTATE (32 << 20) /* bytes; half of the gate's cap, so that a start always leaves room */
 
@@ -220,4 +221,23 @@ enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int 
     if (ret)
         *ret = json_incref(answer);
     return SBX_OK;
+}
+
+void sbx_gate_end(struct sbx_box *box)
+{
+    int64_t until = sbx_now_ms() + SBX_READY_TIMEOUT_MS;
+    struct sbx_pidfile p;
+
+    if (sbx_pidfile_read(box, "net/gate.pid.json", &p)) {
+        sbx_process_end(&p);
+        return;
+    }
+    if (sbx_gate_ask(box, json_pack("{s:s}", "op", "shutdown"), NULL, NULL))
+        return;
+    for (int fd = -1; !sbx_socket_connect(box, "gate.sock", SOCK_STREAM, &fd, NULL); fd = -1) {
+        close(fd);
+        if (sbx_now_ms() > until)
+            return;
+        poll(NULL, 0, AGAIN_MS);
+    }
 }

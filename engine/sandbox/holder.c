@@ -146,7 +146,7 @@ static enum sbx_code make(struct sbx_box *box, const char *image, struct sbx_err
     const char *cookie = sbx_arena_printf(box->arena, "%llu", own_cookie());
     const char *argv[] = { "/sbx-netns", "--mode", "holder", "--socket", "/net/netns.sock",
                            "--host-cookie", cookie, NULL };
-    const char *labels[] = { "sbx.role=holder", NULL };
+    const char *labels[] = { "sbx.role=holder", sbx_container_label(box), NULL };
     struct sbx_mount mount = { .kind = SBX_MOUNT_BIND, .target = "/net",
                                .source = sbx_box_path(box, "net/holder") };
     struct sbx_container_spec spec = {
@@ -155,16 +155,10 @@ static enum sbx_code make(struct sbx_box *box, const char *image, struct sbx_err
         .netns = SBX_NETNS_NONE, .sysctls = sysctls, .cap_add = add, .cap_drop = drop,
         .read_only_root = true,
     };
-    SBX_AUTO_FREE char *id = NULL;
-    enum sbx_code rc;
 
-    if (!cookie || !mount.source || !spec.name)
+    if (!cookie || !mount.source || !spec.name || !labels[1])
         return sbx_out_of_memory(err);
-    rc = sbx_runtime_create(box->rt, &spec, &id, err);
-    if (rc)
-        return rc;
-    box->record.holder = sbx_arena_strdup(box->arena, id);
-    return box->record.holder ? sbx_box_save(box, err) : sbx_out_of_memory(err);
+    return sbx_container_ask(box, &spec, &box->record.holder, err);
 }
 
 static enum sbx_code wait_ready(struct sbx_box *box, unsigned long long *ret, struct sbx_err *err)

@@ -1,5 +1,5 @@
 /*
- * Id-mapped workspaces (decision F6): the owner of the directory and uid 1000 change places, so the
+ * Mounts of workspaces, id-mapped (decision F6): the owner of the directory and uid 1000 change places, so the
  * agent can write whoever owns it, and what it writes belongs to the owner. Root's files made inside
  * belong to whom the mapping gives: themselves, or 1000 where root is the owner.
  */
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -70,20 +71,19 @@ static int make_userns(unsigned uid, unsigned gid)
     return fd;
 }
 
-/* Mount `source` at `target`; without a mapping where owner and agent are the same. */
-static int map_one(const char *source, const char *target, unsigned uid, unsigned gid)
+/* Mount what is open at `target`, nosuid; with a mapping unless `uid` is the agent's. */
+static int mount_one(int fd, const char *target, unsigned uid, unsigned gid)
 {
-    bool map = uid != SBX_AGENT_UID || gid != SBX_AGENT_UID;
+    bool map = uid != SBX_AGENT_UID;
     SBX_AUTO_FD int userns = map ? make_userns(uid, gid) : -1;
     SBX_AUTO_FD int tree = -1;
-    struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns };
+    struct mount_attr attr = { .attr_set = MOUNT_ATTR_NOSUID | (map ? MOUNT_ATTR_IDMAP : 0),
+                               .userns_fd = (uint64_t)(map ? userns : 0) };
 
     if (map && userns < 0)
         return -1;
-    tree = open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-    if (tree < 0)
-        return -1;
-    if (map && mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
+    tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)))
         return -1;
     return move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH);
 }
@@ -94,6 +94,20 @@ static void warn(struct sbx_box *box, const char *path, unsigned owner, const ch
                    "workspace %s belongs to uid %u, and the agent is uid %d inside: it may not be "
                    "able to write there (%s); \"chown -R %d %s\" helps",
                    path, owner, SBX_AGENT_UID, why, SBX_AGENT_UID, path);
+}
+
+/* What the agent makes there is root's on this machine: with a setuid bit, a way to be root. */
+static void warn_of_root(struct sbx_box *box, const struct sbx_spot *p, bool read_only)
+{
+    struct statvfs fs;
+
+    if (p->st.st_uid || read_only || fstatvfs(p->fd, &fs) || fs.f_flag & ST_NOSUID)
+        return;
+    sbx_event_send(box->e, SBX_EVENT_WARNING, NULL,
+                   "workspace %s belongs to root: what the agent makes there is root's on this "
+                   "machine too, setuid programs among it, which any user here could run; let a user "
+                   "own it, or mount it nosuid",
+                   p->path);
 }
 
 /* A place to mount at: a directory or an empty file. */
@@ -107,36 +121,46 @@ static enum sbx_code make_target(const char *path, bool directory, struct sbx_er
     return SBX_OK;
 }
 
+/* With its owner mapped, or, where the file system cannot do that, as it is. */
+static int mount_mapped(struct sbx_box *box, const struct sbx_spot *p, const char *target)
+{
+    if (!mount_one(p->fd, target, p->st.st_uid, p->st.st_gid))
+        return 0;
+    if (p->st.st_uid == SBX_AGENT_UID)
+        return -1;
+    warn(box, p->path, p->st.st_uid, strerror(errno));
+    return mount_one(p->fd, target, SBX_AGENT_UID, SBX_AGENT_UID);
+}
+
 /* `before`: the source that the container was made with; NULL at create. */
-static enum sbx_code one(struct sbx_box *box, const char *source, size_t i, const char *before,
-                         const char **ret, struct sbx_err *err)
+static enum sbx_code one(struct sbx_box *box, const struct sbx_plan_mount *m, size_t i,
+                         const char *before, const char **ret, struct sbx_err *err)
 {
     const char *target = sbx_box_path(box, "mnt/%zu", i);
-    struct stat st;
-    enum sbx_code rc;
+    SBX_AUTO(sbx_spot) p = SBX_SPOT_INIT;
+    enum sbx_code rc = target ? sbx_spot_open(box, m->source, i, &p, err) : sbx_out_of_memory(err);
 
-    *ret = before ? before : source;
-    if (!target)
-        return sbx_out_of_memory(err);
-    if (stat(source, &st))
-        return sbx_err_errno(err, "workspace %s", source);
-    if (before ? !strcmp(before, source)
-               : st.st_uid == SBX_AGENT_UID || box->info->kind == SBX_RUNTIME_FAKE)
-        return SBX_OK;
-    if (!before && geteuid() != 0) {
-        warn(box, source, st.st_uid, "mapping owners needs root");
-        return SBX_OK;
-    }
-    rc = make_target(target, S_ISDIR(st.st_mode), err);
+    *ret = before ? before : m->source;
     if (rc)
         return rc;
-    if (!map_one(source, target, st.st_uid, st.st_gid)) {
-        *ret = target;
+    if (!before)
+        warn_of_root(box, &p, m->read_only);
+    if (before ? !strcmp(before, m->source) : box->info->kind == SBX_RUNTIME_FAKE)
+        return SBX_OK;
+    if (!before && geteuid() != 0) {
+        if (p.st.st_uid != SBX_AGENT_UID)
+            warn(box, m->source, p.st.st_uid, "mapping owners needs root");
         return SBX_OK;
     }
-    if (before)
-        return sbx_err_errno(err, "workspace %s: mount it with its owner mapped", source);
-    warn(box, source, st.st_uid, strerror(errno));
+    rc = make_target(target, S_ISDIR(p.st.st_mode), err);
+    if (rc)
+        return rc;
+    if (mount_mapped(box, &p, target)) {
+        if (!before && errno == EPERM) /* root of a container: the Engine mounts it by its path */
+            return SBX_OK;
+        return sbx_err_errno(err, "workspace %s: mount it below %s/mnt", m->source, box->dir);
+    }
+    *ret = target;
     return SBX_OK;
 }
 
@@ -152,8 +176,7 @@ enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_errno(err, "%s/mnt", box->dir);
     for (size_t i = 0; !rc && i < box->plan->n_mounts; i++)
         if (box->plan->mounts[i].kind == SBX_PLAN_WORKSPACE) {
-            rc = one(box, box->plan->mounts[i].source, n, before ? before[n] : NULL, &sources[n],
-                     err);
+            rc = one(box, &box->plan->mounts[i], n, before ? before[n] : NULL, &sources[n], err);
             n++;
         }
     if (!rc)

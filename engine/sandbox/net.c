@@ -205,6 +205,7 @@ enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_wrap(err, SBX_UNAVAILABLE, "network of sandbox %s", box->name);
     if (sbx_gate_alive(box))
         return SBX_OK;
+    sbx_gate_end(box); /* one that lives on while its pid file is broken holds the doors */
     rc = sbx_gate_start(box, -1, false, cookie, err);
     if (!rc)
         rc = sbx_ports_open(box, false, err);
@@ -217,8 +218,7 @@ void sbx_net_end(struct sbx_box *box)
 {
     struct sbx_pidfile p;
 
-    if (sbx_pidfile_read(box, "net/gate.pid.json", &p))
-        sbx_process_end(&p);
+    sbx_gate_end(box);
     if (sbx_pidfile_read(box, "net/helper.json", &p))
         sbx_process_end(&p);
 }

@@ -60,7 +60,7 @@ enum sbx_code sbx_paths_init(const char *app, struct sbx_paths *ret, struct sbx_
 {
     SBX_AUTO(sbx_paths) p = { 0 };
 
-    if (!app || !*app)
+    if (!app)
         app = SBX_APP_DEFAULT;
     if (!app_ok(app))
         return sbx_err_set(err, SBX_USAGE,

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -146,12 +147,14 @@ bool sbx_pidfile_read(struct sbx_box *box, const char *name, struct sbx_pidfile 
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
     SBX_AUTO_JSON json_t *o = NULL;
     const char *cookie;
+    json_int_t pid;
 
     if (sbx_file_read(box->dirfd, name, &text, NULL))
         return false;
     o = json_loadb(text.ptr ? text.ptr : "", text.len, 0, NULL);
     cookie = json_string_value(json_object_get(o, "cookie"));
-    ret->pid = (pid_t)json_integer_value(json_object_get(o, "pid"));
+    pid = json_integer_value(json_object_get(o, "pid"));
+    ret->pid = pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
     ret->start = (unsigned long long)json_integer_value(json_object_get(o, "start_time"));
     ret->cookie = cookie ? strtoull(cookie, NULL, 10) : 0;
     return ret->pid > 0 && ret->start;

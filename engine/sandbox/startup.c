@@ -1,8 +1,13 @@
 /* Startup commands: written as a list for PID 1, which runs them; their outcome told (F4). */
 #include "box.h"
 
+#include "sbx/text.h"
+
 #include <string.h>
 
+#define NUMBER_MAX 9       /* digits of a command's number and of an exit status */
+#define ODD_MAX 200        /* bytes shown of what cannot be understood, and of a kit's name */
+#define OUTCOMES_MAX 10000 /* lines that are judged: more than a plan has commands */
 #define STATUS_MAX 1048576 /* bytes of PID 1's status file */
 #define TEXT_MAX 4194304   /* bytes of the list and of the environment's file */
 
@@ -51,14 +56,32 @@ struct outcome {
     char *kit, *number, *status, *last;
 };
 
-/* KIT INDEX EXIT LASTLINE between tabs. */
+static bool is_number(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len && len <= NUMBER_MAX && strspn(text, "0123456789") == len;
+}
+
+/* KIT INDEX EXIT LASTLINE between tabs. Root inside can write the file too: it is taken as a claim. */
 static bool parse(char *line, struct outcome *ret)
 {
     ret->kit = strsep(&line, "\t");
     ret->number = line ? strsep(&line, "\t") : NULL;
     ret->status = line ? strsep(&line, "\t") : NULL;
     ret->last = line ? line : "";
-    return ret->number && ret->status;
+    return ret->number && ret->status && is_number(ret->number) &&
+           (!strcmp(ret->status, "-") || is_number(ret->status));
+}
+
+/* Any bytes, for a terminal and for the history. */
+static char *escaped(const char *text, size_t max)
+{
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(TEXT_MAX);
+
+    if (sbx_text_escape(&out, text, strnlen(text, max)))
+        return NULL;
+    return strdup(out.ptr ? out.ptr : "");
 }
 
 static enum sbx_code tell(struct sbx_box *box, const struct outcome *o, struct sbx_err *err)
@@ -73,25 +96,60 @@ static enum sbx_code tell(struct sbx_box *box, const struct outcome *o, struct s
                           err);
 }
 
+/* A line that PID 1 does not write. */
+static enum sbx_code tell_odd(struct sbx_box *box, const char *line, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *text = escaped(line, ODD_MAX);
+
+    if (!text)
+        return sbx_out_of_memory(err);
+    sbx_event_send(box->e, SBX_EVENT_WARNING, NULL,
+                   "startup: a line of its outcome cannot be understood (something inside may have "
+                   "written it): %s",
+                   text);
+    return sbx_history_add(box, "startup-unclear", json_pack("{s:s}", "line", text), err);
+}
+
+/* One line; what failed first is kept as text in `first`. */
+static enum sbx_code judge_line(struct sbx_box *box, char *line, char **first, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *whole = strdup(line);
+    SBX_AUTO_FREE char *kit = NULL;
+    SBX_AUTO_FREE char *last = NULL;
+    struct outcome o;
+    enum sbx_code rc;
+
+    if (!whole)
+        return sbx_out_of_memory(err);
+    if (!parse(line, &o))
+        return tell_odd(box, whole, err);
+    if (!strcmp(o.status, "-") || !strtol(o.status, NULL, 10)) /* "-": in the background */
+        return SBX_OK;
+    o.kit = kit = escaped(o.kit, ODD_MAX);
+    o.last = last = escaped(o.last, SIZE_MAX);
+    if (!kit || !last)
+        return sbx_out_of_memory(err);
+    rc = tell(box, &o, err);
+    if (!rc && !*first && asprintf(first, "kit %s, command %s, exit %s%s%s", o.kit, o.number, o.status,
+                                   *o.last ? ": " : "", o.last) < 0) {
+        *first = NULL;
+        rc = sbx_out_of_memory(err);
+    }
+    return rc;
+}
+
 static enum sbx_code judge(struct sbx_box *box, char *text, struct sbx_err *err)
 {
+    SBX_AUTO_FREE char *first = NULL;
     char *save = NULL;
-    struct outcome first = { 0 };
     enum sbx_code rc = SBX_OK;
+    size_t told = 0;
 
-    for (char *line = strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save)) {
-        struct outcome o;
-
-        if (!strcmp(line, "end") || !parse(line, &o) || !strcmp(o.status, "0") ||
-            !strcmp(o.status, "-")) /* in the background: its end is not waited for */
-            continue;
-        if (!first.kit)
-            first = o;
-        rc = tell(box, &o, err);
-    }
-    if (!rc && first.kit && box->record.strict_startup)
-        rc = sbx_err_set(err, SBX_FAILED, "startup failed: kit %s, command %s, exit %s%s%s",
-                         first.kit, first.number, first.status, *first.last ? ": " : "", first.last);
+    for (char *line = strtok_r(text, "\n", &save); line && !rc; line = strtok_r(NULL, "\n", &save))
+        if (strcmp(line, "end") && told++ < OUTCOMES_MAX)
+            rc = judge_line(box, line, &first, err);
+    if (!rc && first && box->record.strict_startup)
+        rc = sbx_err_set(err, SBX_FAILED, "startup failed: %s", first);
     return rc;
 }
 

@@ -79,22 +79,26 @@ static void enter(struct walk *w, int dirfd, const char *name, size_t len, unsig
     closedir(dir);
 }
 
-enum sbx_code sbx_walk_sockets(const char *path, size_t max,
+enum sbx_code sbx_walk_sockets(int fd, const char *path, size_t max,
                                bool (*found)(void *ctx, const char *path), void *ctx,
                                bool *ret_whole, struct sbx_err *err)
 {
     struct walk w = { .left = max, .found = found, .ctx = ctx, .whole = true };
+    SBX_AUTO_FD int top = -1;
     struct stat st;
 
     *ret_whole = true;
-    if (stat(path, &st))
+    if (fstat(fd, &st))
         return sbx_err_errno(err, "%s", path);
     if (!S_ISDIR(st.st_mode))
         return SBX_OK;
     if (strlen(path) >= sizeof(w.path))
         return sbx_err_set(err, SBX_LIMIT, "%s: path too long", path);
+    top = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0) /* below it some may be left out; all of it may not */
+        return sbx_err_errno(err, "cannot be searched for sockets");
     strcpy(w.path, path);
-    enter(&w, AT_FDCWD, path, strlen(path), 0);
+    enter(&w, top, ".", strlen(path), 0);
     *ret_whole = w.whole;
     return SBX_OK;
 }

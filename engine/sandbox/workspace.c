@@ -17,30 +17,58 @@ static bool within(const char *path, const char *dir)
     return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
-/* Would the mount show `dir`, whole or in part? The nearest existing parent stands for it. */
-static bool shows(const char *path, const char *dir)
+static bool same(const struct stat *a, const struct stat *b)
 {
-    SBX_AUTO_FREE char *real = realpath(dir, NULL);
-
-    if (!real)
-        return within(dir, path);
-    return within(real, path) || within(path, real);
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-static enum sbx_code refuse_ours(struct sbx_engine *e, const char *path, struct sbx_err *err)
+/* Is `st` the directory `path`, or one that holds it? Symlinks followed; false where nothing is. */
+static bool holds(const struct stat *st, const char *path)
+{
+    SBX_AUTO_FREE char *real = realpath(path, NULL);
+    struct stat at;
+
+    while (real) {
+        char *slash = strrchr(real, '/');
+
+        if (!stat(*real ? real : "/", &at) && same(st, &at))
+            return true;
+        if (!slash || !*real)
+            break;
+        *slash = '\0';
+    }
+    return false;
+}
+
+/*
+ * Would the mount show `dir`, whole or in part, or is it a part of it? By path, and by identity: a
+ * directory that is bind-mounted elsewhere has other paths.
+ */
+static bool shows(const struct sbx_spot *w, const char *dir)
+{
+    SBX_AUTO_FREE char *real = realpath(dir, NULL);
+    struct stat st;
+
+    if (within(real ? real : dir, w->path) || within(w->path, real ? real : dir))
+        return true;
+    return holds(&w->st, dir) || (!stat(dir, &st) && holds(&st, w->path));
+}
+
+static enum sbx_code refuse_ours(struct sbx_engine *e, const struct sbx_spot *w, struct sbx_err *err)
 {
     const char *dirs[] = { e->paths.state, e->paths.config, e->paths.cache };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(dirs); i++)
-        if (shows(path, dirs[i]))
+        if (shows(w, dirs[i]))
             return sbx_err_set(err, SBX_FAILED,
                                "workspace %s: would show the sandbox %s, where sbx keeps its own "
                                "data; use another directory",
-                               path, dirs[i]);
+                               w->path, dirs[i]);
     return SBX_OK;
 }
 
-static enum sbx_code refuse_engine(struct sbx_engine *e, const char *path, struct sbx_err *err)
+static enum sbx_code refuse_engine(struct sbx_engine *e, const struct sbx_spot *w,
+                                   struct sbx_err *err)
 {
     const char *host = e->docker_host;
     const char *sockets[] = { "/run/docker.sock", "/run/podman/podman.sock",
@@ -50,46 +78,61 @@ static enum sbx_code refuse_engine(struct sbx_engine *e, const char *path, struc
     for (size_t i = 0; i < SBX_ARRAY_LEN(sockets); i++) {
         SBX_AUTO_FREE char *real = sockets[i] ? realpath(sockets[i], NULL) : NULL;
 
-        if (real && within(real, path))
+        if (real && (within(real, w->path) || holds(&w->st, real)))
             return sbx_err_set(err, SBX_FAILED,
-                               "workspace %s: holds %s, which gives control of this machine", path,
-                               real);
+                               "workspace %s: holds %s, which gives control of this machine",
+                               w->path, real);
     }
     return SBX_OK;
 }
 
-static enum sbx_code refuse(struct sbx_engine *e, const char *path, struct sbx_err *err)
+enum sbx_code sbx_workspace_refuse(struct sbx_engine *e, const struct sbx_spot *w,
+                                   struct sbx_err *err)
 {
     const char *home = getenv("HOME");
-    SBX_AUTO_FREE char *real = home ? realpath(home, NULL) : NULL;
     enum sbx_code rc;
 
-    if (!strcmp(path, "/"))
-        return sbx_err_set(err, SBX_FAILED, "workspace /: the whole machine is refused");
-    rc = refuse_engine(e, path, err);
-    if (!rc && real && within(real, path))
+    if (holds(&w->st, "/"))
+        return sbx_err_set(err, SBX_FAILED, "workspace %s: the whole machine is refused", w->path);
+    rc = refuse_engine(e, w, err);
+    if (!rc && home && holds(&w->st, home))
         rc = sbx_err_set(err, SBX_FAILED,
                          "workspace %s: your whole home directory is refused (keys, mail and "
                          "log-ins are in it); use a directory below it",
-                         path);
-    return rc ? rc : refuse_ours(e, path, err);
+                         w->path);
+    return rc ? rc : refuse_ours(e, w, err);
 }
 
 static enum sbx_code resolve(struct sbx_engine *e, const struct sbx_workspace *from,
                              struct sbx_arena *arena, struct sbx_workspace *to, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *real = realpath(from->path, NULL);
-    struct stat st;
+    struct sbx_spot place = { .path = real };
 
-    if (!real || stat(real, &st))
+    if (!real || stat(real, &place.st))
         return sbx_err_errno(err, "workspace %s", from->path);
-    if (!S_ISDIR(st.st_mode) && !(from->read_only && S_ISREG(st.st_mode)))
+    if (!S_ISDIR(place.st.st_mode) && !(from->read_only && S_ISREG(place.st.st_mode)))
         return sbx_err_set(err, SBX_USAGE, "workspace %s: %s", from->path,
-                           S_ISREG(st.st_mode) ? "a single file can only be given read-only (:ro)"
-                                               : "not a directory");
+                           S_ISREG(place.st.st_mode)
+                               ? "a single file can only be given read-only (:ro)"
+                               : "not a directory");
     to->read_only = from->read_only;
     to->path = sbx_arena_strdup(arena, real);
-    return to->path ? refuse(e, real, err) : sbx_out_of_memory(err);
+    return to->path ? sbx_workspace_refuse(e, &place, err) : sbx_out_of_memory(err);
+}
+
+/* The agent could put something else where the inner one is, at the next start. */
+static enum sbx_code refuse_nested(const struct sbx_workspace *v, size_t n, struct sbx_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (i != k && !v[i].read_only && !v[k].read_only && strcmp(v[i].path, v[k].path) &&
+                within(v[k].path, v[i].path))
+                return sbx_err_set(err, SBX_USAGE,
+                                   "workspace %s: is inside the workspace %s, which shows it "
+                                   "already; leave it out, or protect it with %s:ro",
+                                   v[k].path, v[i].path, v[k].path);
+    return SBX_OK;
 }
 
 enum sbx_code sbx_workspaces_resolve(struct sbx_engine *e, const struct sbx_workspace *from, size_t n,
@@ -108,6 +151,8 @@ enum sbx_code sbx_workspaces_resolve(struct sbx_engine *e, const struct sbx_work
             rc = sbx_err_set(err, SBX_USAGE, "workspace %s: the first one must be a directory",
                              v[0].path);
     }
+    if (!rc)
+        rc = refuse_nested(v, n, err);
     if (!rc)
         *ret = v;
     return rc;
@@ -134,12 +179,12 @@ static bool found(void *ctx, const char *path)
     return true;
 }
 
-static enum sbx_code check(struct sbx_box *box, const char *path, struct sbx_err *err)
+static enum sbx_code check(struct sbx_box *box, const char *path, int fd, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(16384);
     struct finds f = { box->record.allow_sockets, &text, 0 };
     bool whole = true;
-    enum sbx_code rc = sbx_walk_sockets(path, SBX_WALK_MAX, found, &f, &whole, err);
+    enum sbx_code rc = sbx_walk_sockets(fd, path, SBX_WALK_MAX, found, &f, &whole, err);
 
     if (rc)
         return sbx_err_wrap(err, rc, "workspace %s", path);
@@ -150,25 +195,26 @@ static enum sbx_code check(struct sbx_box *box, const char *path, struct sbx_err
                            path, f.n, f.n > 1 ? "s" : "", text.ptr);
     if (!whole)
         sbx_event_send(box->e, SBX_EVENT_WARNING, NULL,
-                       "workspace %s has more than %d files: not all were searched for sockets",
+                       "workspace %s could not be searched whole for sockets (more than %d files, or "
+                       "directories that may not be read)",
                        path, SBX_WALK_MAX);
     return SBX_OK;
 }
 
 enum sbx_code sbx_workspaces_check(struct sbx_box *box, struct sbx_err *err)
 {
-    enum sbx_code rc = SBX_OK;
+    enum sbx_code rc = sbx_spots_learn(box, err);
+    size_t n = 0;
 
     for (size_t i = 0; !rc && i < box->plan->n_mounts; i++) {
         const struct sbx_plan_mount *m = &box->plan->mounts[i];
+        SBX_AUTO(sbx_spot) place = SBX_SPOT_INIT;
 
         if (m->kind != SBX_PLAN_WORKSPACE)
             continue;
-        if (access(m->source, F_OK))
-            return sbx_err_errno(err, "workspace %s", m->source);
-        rc = refuse(box->e, m->source, err);
+        rc = sbx_spot_open(box, m->source, n++, &place, err);
         if (!rc)
-            rc = check(box, m->source, err);
+            rc = check(box, m->source, place.fd, err);
     }
     return rc;
 }

@@ -32,6 +32,14 @@ static const struct refusal refusals[] = {
       SBX_CONFLICT, "also a workspace" },
     { "volumes: [{ path: /proc/x }]\n", { .name = "n" }, SBX_SCHEMA, "/proc" },
     { "volumes: [{ path: /run/sbx }]\n", { .name = "n" }, SBX_SCHEMA, "/run/sbx" },
+    { "volumes: [{ path: /var/run/sbx }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /var/run/sbx-startup }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /var/run }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /usr/bin }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /usr/lib }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /lib/x86_64-linux-gnu }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /bin/x }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
+    { "volumes: [{ path: /var/run/sbx, type: tmpfs }]\n", { .name = "n" }, SBX_SCHEMA, "hide" },
     { "volumes: [{ path: / }]\n", { .name = "n" }, SBX_SCHEMA, "volumes: /" },
 };
 

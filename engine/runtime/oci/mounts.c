@@ -86,7 +86,9 @@ static enum sbx_code user_mount(struct oci *o, json_t *list, const json_t *m, st
     const char *source = json_string_value(json_object_get(m, "source"));
     bool ro = json_is_true(json_object_get(m, "readOnly"));
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    const char *options = ro ? "rbind,rprivate,ro" : "rbind,rprivate,rw";
+    bool host = strcmp(kind, "bind") == 0; /* no setuid program of the host counts inside */
+    const char *options = ro ? (host ? "rbind,rprivate,nosuid,ro" : "rbind,rprivate,ro")
+                             : (host ? "rbind,rprivate,nosuid,rw" : "rbind,rprivate,rw");
 
     if (!arena)
         return oci_no_memory(err);

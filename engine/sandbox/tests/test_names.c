@@ -74,7 +74,7 @@ static void apps_have_their_own_directories(void **state)
 
 static void bad_app_names_are_usage_errors(void **state)
 {
-    static const char *const names[] = { "a/b", "..", "-a", "a b",
+    static const char *const names[] = { "", "a/b", "..", "-a", "a b",
                                          "a2345678901234567890123456789012345" };
     struct sbx_paths p;
 

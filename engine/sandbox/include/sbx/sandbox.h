@@ -20,7 +20,7 @@
 #include "sbx/plan.h"
 #include "sbx/runtime.h"
 
-#define SBX_APP_DEFAULT "sbx" /* what NULL and "" mean too */
+#define SBX_APP_DEFAULT "sbx" /* what NULL means too */
 #define SBX_SANDBOX_NAME_MAX 63 /* bytes: a host name label */
 #define SBX_APP_NAME_MAX 32 /* bytes: with a sandbox name it fits names of containers and volumes */
 
