@@ -128,6 +128,9 @@ static enum sbx_code put(const struct sbx_opt_found *f, const char *text, int ma
         return sbx_err_set(err, SBX_UNSUPPORTED, "--%s: %s", f->opt->name, f->opt->refused);
     if (f->opt->type != SBX_OPT_SWITCH && check_choice(f->opt, text, err))
         return SBX_USAGE;
+    if ((f->opt->type == SBX_OPT_TEXT || f->opt->type == SBX_OPT_LIST) && !*text)
+        return sbx_err_set(err, SBX_USAGE, "--%s: the value (%s) is empty", f->opt->name,
+                           f->opt->value);
     switch (f->opt->type) {
     case SBX_OPT_SWITCH:
         return put_switch(f->opt, to, text, err);

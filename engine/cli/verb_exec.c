@@ -70,7 +70,8 @@ const struct sbx_verb sbx_verb_exec = {
              "the first\n"
              "workspace. The exit status is the command's; 125: sbx itself failed, 126: the "
              "command cannot be\n"
-             "run, 127: it was not found, 128 and more: it ended by a signal.",
+             "run (or the directory of -w does not exist), 127: it was not found, 128 and "
+             "more: it ended by a signal.",
     .example = "sbx exec my-sandbox git status\n"
                "sbx exec -it my-sandbox bash\n"
                "sbx exec -u root my-sandbox -- sh -c 'apt-get update && apt-get install -y jq'",

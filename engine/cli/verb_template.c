@@ -34,7 +34,7 @@ static enum sbx_code load(struct sbx_cli *cli, struct sbx_err *err)
     if (!rc)
         rc = sbx_runtime_image_load(rt, cli->args.v[0], cli->arena, &names, &n, err);
     if (rc)
-        return sbx_err_wrap(err, rc, "load %s", cli->args.v[0]);
+        return rc;
     list = json_array();
     for (size_t i = 0; i < n; i++) {
         json_array_append_new(list, json_string(names[i]));

@@ -1,9 +1,14 @@
 #include "patience.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
+
+#include "sbx/file.h"
 
 static int64_t now_ms(void)
 {
@@ -59,4 +64,17 @@ enum sbx_code sbx_patience_error(struct sbx_err *err, enum sbx_code rc, const ch
     if (rc == SBX_TIMEOUT)
         return sbx_err_set(err, rc, "%s does not come to an end", who);
     return sbx_err_set(err, rc, "wait for %s", who);
+}
+
+bool sbx_process_stopped(pid_t pid)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(4096);
+    const char *end;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (sbx_file_read(AT_FDCWD, path, &text, NULL) || !text.ptr)
+        return false;
+    end = strrchr(text.ptr, ')'); /* the command's name may hold anything */
+    return end && (strncmp(end, ") T", 3) == 0 || strncmp(end, ") t", 3) == 0);
 }

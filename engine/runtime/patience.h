@@ -29,4 +29,7 @@ enum sbx_code sbx_patience_poll(const struct sbx_patience *p, int fd);
 /** The error of a wait that ended so: "interrupted", or that `who` did not answer in time. */
 enum sbx_code sbx_patience_error(struct sbx_err *err, enum sbx_code rc, const char *who);
 
+/** By SIGSTOP (root inside, a debugger): signals wait until it goes on, which may be never. */
+bool sbx_process_stopped(pid_t pid);
+
 #endif

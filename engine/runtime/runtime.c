@@ -167,6 +167,8 @@ enum sbx_code sbx_runtime_exec(struct sbx_runtime *rt, const char *id, const str
     NEED_TEXT(id, "exec");
     NEED(exec && ret_status, "exec");
     NEED(exec->argv && exec->argv[0], "exec");
+    if (exec->user && !*exec->user) /* a forgotten variable must not make it root */
+        return sbx_err_set(err, SBX_USAGE, "exec: the user is empty");
     return context(err, rt->ops->exec(rt, id, exec, ret_status, err), "exec in", id);
 }
 

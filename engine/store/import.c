@@ -387,7 +387,7 @@ enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
     if (!rc)
         rc = sbx_source_open(s, path, &src, err);
     if (rc)
-        return sbx_err_wrap(err, rc, "%s", path);
+        return rc;
     im.src = src;
     if (sbx_source_has(src, "manifest.json"))
         rc = import_docker(&im, err);
@@ -398,7 +398,7 @@ enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
                          "neither an archive of `docker save` (manifest.json) nor "
                          "an OCI layout (oci-layout)");
     if (rc)
-        return sbx_err_wrap(err, rc, "%s", path);
+        return rc;
     *ret_names = im.names;
     *ret_n = im.n_names;
     return SBX_OK;

@@ -43,6 +43,16 @@ for verb in ls reset login logout version "policy reset" "template ls"; do
     # shellcheck disable=SC2086
     t 2 "unexpected argument \"superfluous\"" $verb superfluous
 done
+# A variable that was forgotten is not "the default".
+t 2 "--user: the value (USER) is empty" exec -u '' box true
+t 2 "--user: the value (USER) is empty" exec --user= box true
+t 2 "--workdir: the value (DIR) is empty" exec -w '' box true
+t 2 "--name: the value (NAME) is empty" create --name '' shell
+t 2 "--template: the value (IMAGE) is empty" create --template '' shell
+t 2 "--kit: the value (KIT) is empty" create --kit '' shell
+echo no image >not-an-image.tar
+out=$(timeout 60 "$SBX_BIN" template load --runtime oci not-an-image.tar 2>&1)
+[[ $(grep -o not-an-image.tar <<<"$out" | wc -l) -le 1 ]] || { echo "FAILED: template load: $out"; fail=1; }
 t 2 'unknown command "rnu" for "sbx"; did you mean "run"?' rnu
 t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit validat
 t 2 "want bash, zsh or fish" completion tcsh

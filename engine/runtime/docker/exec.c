@@ -1,9 +1,11 @@
 #include "docker.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "pump.h"
+#include "sbx/text.h"
 
 #define SETTLE_MAX_MS 64 /* longest pause between looks at a process whose streams have ended */
 
@@ -54,6 +56,7 @@ static void report_unstarted(struct docker_pump *p)
     int fd = p->x->tty || p->x->err_fd < 0 ? p->x->out : p->x->err_fd;
     size_t len = p->held_len;
     const char *end = p->x->tty ? "\r\n" : "\n", *text = p->held, *inner;
+    SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(8 * PUMP_HELD_MAX); /* it quotes argv and names of kits */
 
     while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
         len--;
@@ -64,10 +67,10 @@ static void report_unstarted(struct docker_pump *p)
         len -= (size_t)(inner - text);
         text = inner;
     }
-    if (fd < 0 || !len)
+    if (fd < 0 || !len || sbx_text_escape(&clean, text, len))
         return;
     p->held_len = 0;
-    if (dprintf(fd, "%.*s%s", (int)len, text, end) < 0)
+    if (dprintf(fd, "%s%s", clean.ptr, end) < 0)
         return; /* nobody is there to read it */
 }
 
@@ -75,7 +78,10 @@ static void report_unstarted(struct docker_pump *p)
 static bool is_missing(const struct docker_pump *p)
 {
     static const char *const words[] = { "executable file not found", "no such file" };
+    static const char directory[] = "chdir to cwd";
 
+    if (memmem(p->held, p->held_len, directory, strlen(directory)))
+        return false; /* the program was not looked for yet */
     return memmem(p->held, p->held_len, words[0], strlen(words[0])) ||
            memmem(p->held, p->held_len, words[1], strlen(words[1]));
 }
@@ -98,6 +104,8 @@ static enum sbx_code settle(struct docker_pump *p, int *ret_status, struct sbx_e
                 report_unstarted(p);
             }
             docker_pump_unhold(p);
+            if (p->given_up)
+                *ret_status = 128 + SIGINT;
             return SBX_OK;
         }
         rc = docker_pump_idle(p, ms, err);

@@ -187,16 +187,36 @@ static void take_signals(struct docker_pump *p)
 {
     ssize_t n = read(p->signal_fd, p->signals + p->n_signals, sizeof(p->signals) - p->n_signals);
 
+    for (ssize_t i = 0; i < n; i++)
+        p->asked += p->signals[p->n_signals + (size_t)i] == SIGINT ||
+                    p->signals[p->n_signals + (size_t)i] == SIGTERM;
     if (n > 0)
         p->n_signals += (size_t)n;
     else if (n == 0)
         p->signal_fd = -1; /* nobody will send one any more */
 }
 
+/* A process that is still being started is killed as soon as it has a pid. */
+static void kill_it(const struct docker_pump *p)
+{
+    for (int tries = 0; tries < KILL_TRIES; tries++) {
+        if (docker_signal(p->d, p->container, p->exec_id, SIGKILL))
+            return;
+        poll(NULL, 0, SIGNAL_RETRY_MS);
+    }
+}
+
 static void pass_signals(struct docker_pump *p)
 {
     while (p->n_signals && docker_signal(p->d, p->container, p->exec_id, p->signals[0]))
         memmove(p->signals, p->signals + 1, --p->n_signals);
+    if (p->asked < 2 || p->n_signals)
+        return;
+    if (docker_stopped(p->d, p->exec_id)) {
+        p->given_up = true;
+        kill_it(p);
+    }
+    p->asked = 1; /* the next one is another second one */
 }
 
 static int wait_ms(const struct docker_pump *p, int most)
@@ -212,16 +232,6 @@ static int wait_ms(const struct docker_pump *p, int most)
             most = left > 1000000 ? 1000000 : (int)left;
     }
     return most;
-}
-
-/* A process that is still being started is killed as soon as it has a pid. */
-static void kill_it(const struct docker_pump *p)
-{
-    for (int tries = 0; tries < KILL_TRIES; tries++) {
-        if (docker_signal(p->d, p->container, p->exec_id, SIGKILL))
-            return;
-        poll(NULL, 0, SIGNAL_RETRY_MS);
-    }
 }
 
 static enum sbx_code late(const struct docker_pump *p, struct sbx_err *err)

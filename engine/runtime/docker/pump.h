@@ -27,6 +27,8 @@ struct docker_pump {
     int64_t deadline_ms;       /**< CLOCK_MONOTONIC; 0: none */
     unsigned char signals[32]; /**< that wait for the process to have a pid */
     size_t n_signals;
+    unsigned asked;            /**< INT and TERM that came so far */
+    bool given_up;             /**< it was stopped and did not follow: killed */
     char held[PUMP_HELD_MAX];  /**< a first piece that reads like the Engine's message */
     size_t held_len;
     bool first_seen;
@@ -40,6 +42,8 @@ SBX_MUST_USE enum sbx_code docker_pump_idle(struct docker_pump *p, int ms, struc
 void docker_pump_unhold(struct docker_pump *p);
 /** Send a signal to the exec'd process and its group; false: it has no pid yet (or any more). */
 bool docker_signal(struct docker *d, const char *container, const char *exec_id, int number);
+/** Is the exec'd process stopped, as far as can be seen from here? */
+bool docker_stopped(struct docker *d, const char *exec_id);
 int64_t docker_now_ms(void);
 
 #endif

@@ -62,6 +62,13 @@ static void kill_inside(struct docker *d, const char *container, pid_t inner, in
         return;
 }
 
+bool docker_stopped(struct docker *d, const char *exec_id)
+{
+    pid_t pid = pid_of(d, exec_id);
+
+    return pid > 1 && inner_pid(pid) > 0 && sbx_process_stopped(pid);
+}
+
 bool docker_signal(struct docker *d, const char *container, const char *exec_id, int number)
 {
     pid_t pid = pid_of(d, exec_id), inner = pid > 1 ? inner_pid(pid) : 0;

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "enter/image.h"
 #include "oci.h"
 #include "sbx/file.h"
+#include "sbx/text.h"
 
 /*
  * Processes are put into a running container by a program of ours (enter/), not by the OCI
@@ -161,14 +163,18 @@ static bool receive(struct run *r)
     return true;
 }
 
-/* What a shell says, where its user looks for it. */
-static void complain(const struct run *r, const char *what)
+/* What a shell says, where its user looks for it. The words may be an image's or a kit's. */
+static void complain(const struct run *r, const char *before, const char *what)
 {
+    SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(4 * PATH_MAX);
     int fd = r->exec->tty ? r->exec->out : r->exec->err_fd;
 
-    if (fd >= 0)
-        dprintf(fd, "sbx: %s: %s%s", what, strerror(r->failure.number),
-                r->exec->tty ? "\r\n" : "\n");
+    if (fd < 0)
+        return;
+    if (sbx_text_escape(&clean, what, strlen(what)))
+        sbx_buf_clear(&clean);
+    dprintf(fd, "sbx: %s%s: %s%s", before, clean.ptr ? clean.ptr : "", strerror(r->failure.number),
+            r->exec->tty ? "\r\n" : "\n");
 }
 
 static enum sbx_code explain(const struct run *r, int *ret_status, struct sbx_err *err)
@@ -179,12 +185,13 @@ static enum sbx_code explain(const struct run *r, int *ret_status, struct sbx_er
 
     switch (r->failure.stage) {
     case ENTER_EXEC:
-        complain(r, r->exec->argv[0]);
+        complain(r, "", r->exec->argv[0]);
         *ret_status = number == ENOENT || number == ENOTDIR ? 127 : 126;
         return SBX_OK;
     case ENTER_DIRECTORY:
-        return sbx_err_set(err, number == ENOENT ? SBX_NOT_FOUND : SBX_FAILED,
-                           "working directory %.300s: %s", cwd, strerror(number));
+        complain(r, "working directory ", cwd);
+        *ret_status = 126;
+        return SBX_OK;
     case ENTER_GONE:
         return sbx_err_set(err, SBX_UNAVAILABLE, "the container is not running");
     default:
@@ -204,6 +211,8 @@ static enum sbx_code follow(struct run *r, int *ret_status, struct sbx_err *err)
     if (rc && rc != SBX_TIMEOUT)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     *ret_status = oci_wait(r->pid);
+    if (r->streams.given_up)
+        *ret_status = 128 + SIGINT;
     return rc;
 }
 

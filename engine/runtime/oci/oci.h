@@ -181,6 +181,8 @@ struct streams {
     char pending[65536]; /* on its way to stdin */
     size_t pending_at, pending_len;
     bool in_ended;
+    unsigned asked; /* INT and TERM that the user sent */
+    bool given_up;  /* it was stopped and did not follow: killed */
 };
 enum sbx_code streams_open(struct streams *s, const struct sbx_exec *exec, struct sbx_err *err);
 void streams_close_child(struct streams *s);          /* after the process has its own */

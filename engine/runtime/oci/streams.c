@@ -161,15 +161,6 @@ static bool pull_out(struct streams *s, int which)
     return true;
 }
 
-static void forward_signals(const struct streams *s, int pidfd)
-{
-    unsigned char numbers[32];
-    ssize_t n = read(s->exec->signal_fd, numbers, sizeof(numbers));
-
-    for (ssize_t i = 0; i < n; i++)
-        syscall(SYS_pidfd_send_signal, pidfd, (int)numbers[i], NULL, 0);
-}
-
 /* The process and what it started: an orphan would go on in the container. */
 static void kill_tree(pid_t pid, int depth)
 {
@@ -185,6 +176,21 @@ static void kill_tree(pid_t pid, int depth)
     if (f)
         fclose(f);
     kill(pid, SIGKILL);
+}
+
+static void forward_signals(struct streams *s, int pidfd, pid_t pid)
+{
+    unsigned char numbers[32];
+    ssize_t n = read(s->exec->signal_fd, numbers, sizeof(numbers));
+
+    for (ssize_t i = 0; i < n; i++) {
+        syscall(SYS_pidfd_send_signal, pidfd, (int)numbers[i], NULL, 0);
+        s->asked += numbers[i] == SIGINT || numbers[i] == SIGTERM;
+    }
+    if (s->asked < 2 || !sbx_process_stopped(pid))
+        return;
+    s->given_up = true;
+    kill_tree(pid, 0);
 }
 
 static int64_t now_ms(void)
@@ -212,7 +218,7 @@ static void watch(const struct streams *s, int pidfd, struct pollfd *p)
     p[P_SIGNAL].fd = s->exec->signal_fd;
 }
 
-static void handle(struct streams *s, int pidfd, const struct pollfd *p)
+static void handle(struct streams *s, int pidfd, pid_t pid, const struct pollfd *p)
 {
     char byte[64];
 
@@ -227,7 +233,7 @@ static void handle(struct streams *s, int pidfd, const struct pollfd *p)
     if (p[P_RESIZE].revents && read(s->exec->resize_fd, byte, sizeof(byte)) > 0)
         set_size(s);
     if (p[P_SIGNAL].revents)
-        forward_signals(s, pidfd);
+        forward_signals(s, pidfd, pid);
 }
 
 /* What was written before the end; what others who hold the pipe write later is not ours. */
@@ -253,7 +259,7 @@ enum sbx_code streams_run(struct streams *s, int pidfd, pid_t pid, struct sbx_er
         if (n < 0 && errno != EINTR)
             return sbx_err_errno(err, "poll");
         if (n > 0)
-            handle(s, pidfd, p);
+            handle(s, pidfd, pid, p);
         if (n > 0 && p[P_PROCESS].revents)
             break;
         if (end && !late && now_ms() >= end) {

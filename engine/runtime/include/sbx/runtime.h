@@ -171,7 +171,7 @@ struct sbx_winsize { unsigned short rows, cols; };
 struct sbx_exec {
     const char *const *argv;     /**< NULL-terminated */
     const char *const *env;      /**< added to the container's, "K=V"; may be NULL */
-    const char *user;            /**< "0", "1000", "name", "uid:gid"; NULL: the container's */
+    const char *user;            /**< "0", "1000", "name", "uid:gid"; NULL: the container's; "" is SBX_USAGE */
     const char *workdir;         /**< NULL: the container's */
     bool tty;
     int in, out, err_fd;         /**< descriptors to attach; -1: /dev/null in, discard out; tty: err unused */
@@ -183,7 +183,9 @@ struct sbx_exec {
     int timeout_s;               /**< 0: none; past it the process is killed and SBX_TIMEOUT returned */
 };
 /**
- * Run a process to its end. The exit status is a shell's (126, 127, 128+N).
+ * Run a process to its end. The exit status is a shell's: 127 no such program, 126 it cannot be run
+ * there (not a program, or no such working directory), 128+N. What the user is told then goes to
+ * err_fd. INT or TERM by `signal_fd` a second time kill a process that is stopped: 130.
  * @return SBX_OK with *ret_status; SBX_UNAVAILABLE, SBX_NOT_FOUND (no such container), SBX_TIMEOUT ...
  */
 SBX_MUST_USE enum sbx_code sbx_runtime_exec(struct sbx_runtime *rt, const char *id,

@@ -191,9 +191,44 @@ static void a_working_directory_that_is_missing_is_named(void **state)
     int status = -1;
 
     x.argv = argv;
-    x.workdir = "/no/such/place";
-    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_NOT_FOUND);
-    assert_non_null(strstr(w->err.text, "/no/such/place"));
+    x.workdir = "/no/such/\033[31mplace";
+    assert_string_equal(output(w, id, x, &status),
+                        "sbx: working directory /no/such/\\x1b[31mplace: No such file or directory\n");
+    assert_int_equal(status, 126);
+    argv[0] = "/no/\033]0;title\a";
+    x.workdir = NULL;
+    assert_string_equal(output(w, id, x, &status),
+                        "sbx: /no/\\x1b]0;title\\x07: No such file or directory\n");
+    assert_int_equal(status, 127);
+    x.user = "";
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_USAGE);
+}
+
+static void a_stopped_process_is_killed_at_the_second_interrupt(void **state)
+{
+    struct world *w = *state;
+    const char *id = running(w, (struct sbx_container_spec){ .name = "t-stopped" });
+    const char *argv[] = { "sh", "-c", "kill -STOP $$; : sbx-stopped-here", NULL };
+    struct sbx_exec x = EXEC_INIT;
+    int fds[2], status = -1;
+    pid_t pid;
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    pid = fork();
+    if (!pid) {
+        int rc = system("for i in $(seq 600); do ps -eo stat,args | "
+                        "grep -q '^T.*sbx-stopped-her[e]' && exit 0; sleep 0.05; done; exit 1");
+
+        _exit(rc || write(fds[1], "\2\2", 2) != 2);
+    }
+    x.argv = argv;
+    x.signal_fd = fds[0];
+    x.timeout_s = 60;
+    assert_int_equal(sbx_runtime_exec(w->rt, id, &x, &status, &w->err), SBX_OK);
+    assert_int_equal(status, 130);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(fds[0]);
+    close(fds[1]);
 }
 
 static void a_read_only_root_takes_no_writes_but_has_its_names(void **state)
@@ -884,6 +919,7 @@ int main(void)
         cmocka_unit_test(a_terminal_has_size_echo_and_end),
         cmocka_unit_test(a_terminal_follows_resizing),
         cmocka_unit_test(signals_reach_the_process),
+        cmocka_unit_test(a_stopped_process_is_killed_at_the_second_interrupt),
         cmocka_unit_test(a_process_past_its_time_is_killed_with_its_children),
         cmocka_unit_test(the_bundle_is_as_closed_as_the_engines),
         cmocka_unit_test(limits_are_kept_by_cgroups),
