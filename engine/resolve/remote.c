@@ -1,6 +1,9 @@
 #include "sbx/resolve_remote.h"
 
+#include <string.h>
+
 #include "resolve_impl.h"
+#include "sbx/git.h"
 
 #define LOOK_MS 3000 /* of a look-up that only makes a refusal more helpful (C11) */
 
@@ -9,17 +12,43 @@ static bool is_artifact(const struct sbx_ref *ref)
     return ref->kind == SBX_REF_OCI || ref->kind == SBX_REF_LAYOUT;
 }
 
+static struct sbx_git_source git_of(const struct sbx_ref *ref)
+{
+    return (struct sbx_git_source){ ref->url, ref->revision, ref->subdir };
+}
+
+static enum sbx_code fetch_git(const struct sbx_kit_io *io, const struct sbx_ref *ref,
+                               char **ret_dir, struct sbx_err *err)
+{
+    struct sbx_git_source source = git_of(ref);
+    enum sbx_code rc = sbx_git_fetch(io->cache, &source, ret_dir, err);
+
+    return rc ? sbx_err_wrap(err, rc, "kit %s", ref->text) : SBX_OK;
+}
+
+static enum sbx_code look_git(const struct sbx_ref *ref, struct sbx_arena *arena, const char **ret,
+                              struct sbx_err *err)
+{
+    struct sbx_git_source source = git_of(ref);
+    char commit[41];
+    enum sbx_code rc = sbx_git_look(&source, commit, err);
+
+    if (rc)
+        return rc;
+    *ret = sbx_arena_printf(arena, "git+%s#ref=%s%s%s", ref->url, commit, ref->subdir ? "&dir=" : "",
+                            ref->subdir ? ref->subdir : "");
+    return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
 static enum sbx_code load(void *data, const struct sbx_ref *ref,
                           const struct sbx_kit_options *options, struct sbx_diags *diags,
                           struct sbx_artifact **ret, struct sbx_err *err)
 {
     struct sbx_place place = sbx_place_of(ref);
     SBX_AUTO_FREE char *dir = NULL;
-    enum sbx_code rc;
+    enum sbx_code rc = is_artifact(ref) ? sbx_kit_fetch(data, &place, &dir, err)
+                                        : fetch_git(data, ref, &dir, err);
 
-    if (!is_artifact(ref))
-        return sbx_unbuilt_ref(ref, err);
-    rc = sbx_kit_fetch(data, &place, &dir, err);
     return rc ? rc : sbx_kit_load_with(dir, options, diags, ret, err);
 }
 
@@ -31,8 +60,10 @@ static enum sbx_code look(void *data, const struct sbx_ref *ref, bool hurry,
     char digest[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc;
 
-    if (!is_artifact(ref))
-        return sbx_unbuilt_ref(ref, err);
+    if (!is_artifact(ref)) /* libgit2 knows no limit of time: only files are looked at in a hurry */
+        return hurry && strncmp(ref->url, "file://", 7)
+                   ? sbx_err_set(err, SBX_TIMEOUT, "not looked up")
+                   : look_git(ref, arena, ret, err);
     if (hurry)
         io.limit_ms = LOOK_MS;
     rc = sbx_kit_look(&io, &place, digest, err);

@@ -1,7 +1,4 @@
-/*
- * References that nobody brings yet, and the one place that refuses them by name. Building a feature
- * deletes its row.
- */
+/* References that need a fetcher, where the caller has none: without a home there is no cache. */
 #include "resolve_impl.h"
 
 static const struct {
@@ -17,7 +14,7 @@ enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx_err *err)
 {
     for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++)
         if (rows[i].kind == ref->kind)
-            return sbx_err_set(err, SBX_UNSUPPORTED, "%s: not built yet in this version",
+            return sbx_err_set(err, SBX_UNSUPPORTED, "%s cannot be fetched: no place for a cache (is HOME set?)",
                                rows[i].what);
     return SBX_OK;
 }

@@ -1,0 +1,35 @@
+/**
+ * @file
+ * Kits from git: the tree of one commit, exported into the cache and never fetched again. Kit
+ * specification "distribution"; decision C5.
+ */
+#ifndef SBX_GIT_H
+#define SBX_GIT_H
+
+#include "sbx/arena.h"
+#include "sbx/err.h"
+
+#define SBX_GIT_BYTES_MAX (4LL << 30) /* bytes of files of a commit; kits lie in repositories of some MiB */
+#define SBX_GIT_FILES_MAX 200000      /* files of a commit; the largest public one with kits has 2,000 */
+
+/** One commit of a repository. */
+struct sbx_git_source {
+    const char *url;    /**< https://, ssh://, http://, file:// */
+    const char *commit; /**< 40 hexadecimal digits; for a look-up a branch, a tag or NULL (HEAD) */
+    const char *subdir; /**< clean, below the root; NULL: the root */
+};
+
+/**
+ * The directory `subdir` of the commit, in the cache; its content must not be changed. From the second
+ * time on without a network.
+ * @param ret_dir malloc'd
+ * @return SBX_OK; SBX_NOT_FOUND (no such commit or directory); SBX_UNSUPPORTED (a submodule or files of
+ *         LFS in the kit); SBX_CONSENT (no log-in); SBX_UNAVAILABLE; SBX_LIMIT; SBX_IO; SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git_source *s,
+                                         char **ret_dir, struct sbx_err *err);
+/** The commit that a branch, a tag or HEAD is now; 40 digits and a NUL. SBX_NOT_FOUND. */
+SBX_MUST_USE enum sbx_code sbx_git_look(const struct sbx_git_source *s, char ret_commit[41],
+                                        struct sbx_err *err);
+
+#endif

@@ -1,0 +1,54 @@
+/**
+ * @file
+ * libgit2 by late loading: `git->clone()` is git_clone(). Add a function to the list to use it. The
+ * library of the version this was built with: its structs change from one to the next.
+ */
+#ifndef SBX_LATE_GIT_H
+#define SBX_LATE_GIT_H
+
+#include <git2.h>
+
+#include "sbx/err.h"
+
+#define SBX_GIT_FUNCTIONS(X)                                                                       \
+    X(libgit2_init)                                                                                \
+    X(error_last)                                                                                  \
+    X(repository_init)                                                                             \
+    X(repository_free)                                                                             \
+    X(remote_create_anonymous)                                                                     \
+    X(remote_create_detached)                                                                      \
+    X(remote_fetch)                                                                                \
+    X(remote_connect)                                                                              \
+    X(remote_ls)                                                                                   \
+    X(remote_free)                                                                                 \
+    X(oid_fromstr)                                                                                 \
+    X(oid_tostr)                                                                                   \
+    X(oid_equal)                                                                                   \
+    X(commit_lookup)                                                                               \
+    X(commit_tree)                                                                                 \
+    X(commit_free)                                                                                 \
+    X(tree_lookup)                                                                                 \
+    X(tree_entrycount)                                                                             \
+    X(tree_entry_byindex)                                                                          \
+    X(tree_entry_filemode)                                                                         \
+    X(tree_entry_name)                                                                             \
+    X(tree_entry_id)                                                                               \
+    X(tree_free)                                                                                   \
+    X(blob_lookup)                                                                                 \
+    X(blob_rawcontent)                                                                             \
+    X(blob_rawsize)                                                                                \
+    X(blob_free)                                                                                   \
+    X(credential_userpass_plaintext_new)                                                           \
+    X(credential_ssh_key_from_agent)                                                               \
+    X(credential_username_new)
+
+struct sbx_git2 {
+#define SBX_GIT_FIELD(name) __typeof__(git_##name) *name;
+    SBX_GIT_FUNCTIONS(SBX_GIT_FIELD)
+#undef SBX_GIT_FIELD
+};
+
+/** The functions, loaded and initialised at the first call; NULL with `err` (SBX_UNAVAILABLE). */
+const struct sbx_git2 *sbx_git2(struct sbx_err *err);
+
+#endif
