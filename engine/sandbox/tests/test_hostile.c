@@ -181,6 +181,34 @@ static void a_forged_startup_status_is_told_and_does_no_harm(void **state)
         fail_msg("%s", text.ptr);
 }
 
+/* Of a create that was killed while the runtime made it, or of another user of the same Engine. */
+static void a_container_of_our_name_is_removed_only_if_it_is_of_this_state(void **state)
+{
+    static const char *const argv[] = { "/run/sbx/init", NULL };
+    struct world *w = *state;
+    struct sbx_create c = world_create(w);
+    struct sbx_err err = SBX_ERR_INIT;
+    char ours[256];
+
+    snprintf(ours, sizeof(ours), "sbx.state=%s/state/sbx/apps/unit", w->dir);
+    for (int i = 0; i < 2; i++) {
+        const char *labels[] = { "sbx.role=sandbox", i ? ours : "sbx.state=/another/user", NULL };
+        struct sbx_container_spec spec = { .name = "demo", .image = "registry.example.com/agentix:1",
+                                           .argv = argv, .labels = labels };
+        SBX_AUTO_FREE char *id = NULL;
+
+        if (sbx_runtime_create(w->rt, &spec, &id, &err))
+            fail_msg("%s", err.text);
+        if (create_demo(w, &c, &err) != (i ? SBX_OK : SBX_EXISTS))
+            fail_msg("%d: %s", i, err.text);
+        assert_int_equal(sbx_fake_containers(w->rt), 1);
+        if (i)
+            continue;
+        assert_non_null(strstr(err.text, "taken by another container"));
+        assert_int_equal(sbx_runtime_remove(w->rt, id, &err), SBX_OK);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_up, world_down)
 
 int main(void)
@@ -190,6 +218,7 @@ int main(void)
         TEST(a_workspace_in_a_writable_one_is_refused_unless_it_is_a_protection),
         TEST(a_protected_file_may_be_replaced_by_a_file_only),
         TEST(a_record_that_cannot_be_read_is_never_removed_by_a_create),
+        TEST(a_container_of_our_name_is_removed_only_if_it_is_of_this_state),
         TEST(a_pid_file_that_cannot_be_read_is_no_process),
         TEST(a_forged_startup_status_is_told_and_does_no_harm),
     };
