@@ -81,7 +81,7 @@ is "state" "$(jq -r .state <<<"$value")" running
 is "kits" "$(jq -r '.kits[].name' <<<"$value")" shell
 one_value "inspect --json, the other" sbx inspect "$second" --json
 is "its port" "$(jq -r '.ports[0].sandbox_port' <<<"$value")" 8000
-has "in words" "$(sbx inspect "$second")" "8000/tcp web (kit web), not published"
+has "in words" "$(sbx inspect "$second")" "->8000/tcp4 (kit web)"
 has "yaml" "$(sbx inspect "$first" --output yaml)" "state: running"
 exits "stop two and one that is not there" 1 sbx stop "$first" nobody-here "$second"
 has "the missing one is named" "$out" "nobody-here"
