@@ -1,6 +1,8 @@
 /* From the words and options of run, create and plan to a composed artifact and the engine's input. */
+#include <fcntl.h>
 #include <string.h>
 
+#include "sbx/file.h"
 #include "sbx/resolve.h"
 #include "session.h"
 
@@ -28,6 +30,59 @@ static enum sbx_code take_paths(struct sbx_cli *cli, struct sbx_make *m, size_t 
     return rc;
 }
 
+struct lines {
+    struct sbx_arena *arena;
+    const char **v; /* NULL-terminated */
+    size_t n, cap;
+};
+
+static enum sbx_code add_line(struct lines *l, const char *text, struct sbx_err *err)
+{
+    if (text && l->n + 1 >= l->cap) {
+        const char **more = sbx_arena_array(l->arena, 2 * l->cap + 16, sizeof(*more));
+
+        if (more && l->n)
+            memcpy(more, l->v, l->n * sizeof(*more));
+        l->cap = 2 * l->cap + 16;
+        l->v = more;
+    }
+    if (!text || !l->v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    l->v[l->n++] = text;
+    return SBX_OK;
+}
+
+static enum sbx_code add_args_file(struct lines *l, const char *path, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(SBX_ARGS_FILE_MAX);
+    enum sbx_code rc = sbx_file_read(AT_FDCWD, path, &b, err);
+    char *copy, *line;
+
+    if (rc)
+        return sbx_err_wrap(err, rc, "--kit-args-file %s", path);
+    copy = sbx_arena_memdup(l->arena, b.len ? b.ptr : "", b.len);
+    if (!copy)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    while (!rc && (line = strsep(&copy, "\n")))
+        if (*line && *line != '#')
+            rc = add_line(l, line, err);
+    return rc;
+}
+
+/* Lines of the files first: the command line counts more, and of two for one key the later. */
+static enum sbx_code note_args(struct sbx_cli *cli, struct sbx_make *m, struct sbx_err *err)
+{
+    struct lines l = { .arena = cli->arena };
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < m->kit->args_files.n; i++)
+        rc = add_args_file(&l, m->kit->args_files.v[i], err);
+    for (size_t i = 0; !rc && i < m->kit->args.n; i++)
+        rc = add_line(&l, m->kit->args.v[i], err);
+    m->create.kit_args = l.v;
+    return rc;
+}
+
 enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct sbx_err *err)
 {
     struct sbx_resolve r = sbx_kit_resolve(cli, m->kit, cli->args.n ? cli->args.v[0] : NULL);
@@ -41,7 +96,9 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     if (rc)
         return rc;
     m->create.artifact = m->artifact;
-    return take_paths(cli, m, used ? 1 : 0, err);
+    m->paths_given = cli->args.n > (used ? 1 : 0);
+    rc = note_args(cli, m, err);
+    return rc ? rc : take_paths(cli, m, used ? 1 : 0, err);
 }
 
 static bool is_local(struct sbx_session *s, const struct sbx_make *m, const char *image)

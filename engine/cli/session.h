@@ -102,6 +102,7 @@ struct sbx_make {
     const struct sbx_kit_opts *kit;
     const struct sbx_runtime_opts *runtime;
     bool cwd_default; /**< no PATH means the current directory (run, plan) */
+    bool paths_given; /**< some PATH was written (set by prepare) */
     struct sbx_artifact *artifact;
     struct sbx_create create;
 };

@@ -73,9 +73,10 @@ static enum sbx_code find_here(struct sbx_cli *cli, struct sbx_session *s, struc
 }
 
 /* Options that only matter when a sandbox is made are an error on one that exists. */
-static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *o, const char *name,
-                                    struct sbx_err *err)
+static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *o,
+                                    const struct target *t, struct sbx_err *err)
 {
+    const char *name = t->name, *runtime = o->runtime.runtime;
     const struct sbx_sandbox_opts *s = &o->sandbox;
     const char *flag = s->image        ? "template"
                        : s->memory     ? "memory"
@@ -84,7 +85,13 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
                        : s->privileged ? "allow-privileged"
                        : s->userns     ? "allow-userns"
                        : s->sockets.n  ? "allow-socket"
-                                       : NULL;
+                       : runtime && strcmp(runtime, "auto") && t->info.runtime_name &&
+                               strcmp(runtime, t->info.runtime_name)
+                           ? "runtime"
+                       /* with an agent its values were compared */
+                       : !cli->args.n && !o->kit.kits.n && o->kit.args.n + o->kit.args_files.n
+                           ? "kit-arg"
+                           : NULL;
 
     if (!flag && s->publish.n)
         sbx_cli_note(cli, "note: --publish counts when a sandbox is made; now: sbx ports publish %s %s",
@@ -107,6 +114,47 @@ static enum sbx_code check_same(const struct target *t, const struct sbx_make *m
     return SBX_OK;
 }
 
+/* One that was named has to be as the line says, where it says something. */
+static enum sbx_code check_named(struct sbx_session *s, const struct run_opts *o,
+                                 const struct target *t, const struct sbx_make *m,
+                                 struct sbx_err *err)
+{
+    unsigned what = (o->kit.kits.n ? SBX_SAME_KITS : 0) | (m->create.kit_args ? SBX_SAME_ARGS : 0) |
+                    (m->paths_given ? SBX_SAME_WORKSPACES : 0);
+    const char *differs = NULL;
+    enum sbx_code rc = check_same(t, m, err);
+
+    if (!rc && what)
+        rc = sbx_sandbox_differs(s->engine, t->name, &m->create, what, &differs, err);
+    return rc || !differs ? rc : sbx_err_set(err, SBX_USAGE,
+                       "sandbox \"%s\" exists and has other %s; they only count when one is made: "
+                       "remove it first (sbx rm %s) or leave them out",
+                       t->name, differs, t->name);
+}
+
+static enum sbx_code find_same(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
+                               struct sbx_make *m, struct target *t, struct sbx_err *err)
+{
+    struct sbx_found found;
+    bool runtime = o->runtime.runtime && strcmp(o->runtime.runtime, "auto");
+    enum sbx_code rc;
+
+    m->create.runtime = sbx_session_runtime(s, &o->runtime);
+    rc = sbx_sandbox_find(s->engine, &m->create, runtime, cli->arena, &found, err);
+    if (rc)
+        return rc;
+    if (found.n > 1)
+        return sbx_err_set(err, SBX_USAGE,
+                           "%zu sandboxes are as asked for: %s; name one with --name", found.n,
+                           found.names);
+    if (!found.n && found.near)
+        return sbx_err_set(err, SBX_EXISTS,
+                           "sandbox \"%s\" is of this agent and directory, but has other %s; attach "
+                           "to it with \"sbx run --name %s\", or make another one with --name NAME",
+                           found.near, found.differs, found.near);
+    return found.n ? look_up(cli, s, found.name, t, err) : SBX_OK;
+}
+
 /* Words were given: an agent, or in the older spelling the name of a sandbox. */
 static enum sbx_code find_or_make(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
                                   struct sbx_make *m, struct target *t, struct sbx_err *err)
@@ -126,12 +174,10 @@ static enum sbx_code find_or_make(struct sbx_cli *cli, struct sbx_session *s, st
     if (o->sandbox.name)
         rc = look_up(cli, s, o->sandbox.name, t, err);
     else
-        rc = sbx_sandbox_find(s->engine, m->artifact->name,
-                              m->create.n_workspaces ? m->create.workspaces[0].path : NULL,
-                              cli->arena, &t->name, err);
+        rc = find_same(cli, s, o, m, t, err);
     if (rc || !t->name)
         return rc;
-    return o->sandbox.name ? check_same(t, m, err) : SBX_OK;
+    return o->sandbox.name ? check_named(s, o, t, m, err) : SBX_OK;
 }
 
 static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
@@ -152,7 +198,10 @@ static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct r
     }
     if (rc || !t->name)
         return rc;
-    return check_reattach(cli, o, t->name, err);
+    rc = check_reattach(cli, o, t, err);
+    if (!rc && !o->detach)
+        sbx_cli_note(cli, "attaching to %s", t->name);
+    return rc;
 }
 
 static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct sbx_make *m,
@@ -239,9 +288,9 @@ const struct sbx_verb sbx_verb_run = {
     .name = "run",
     .summary = "Run an agent in a sandbox",
     .args = "[AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
-    .about = "Makes a sandbox and attaches to its agent; when one with this agent and PATH exists, "
-             "attaches to\n"
-             "that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the "
+    .about = "Makes a sandbox and attaches to its agent; when one with this agent, these kits "
+             "and PATHs exists,\n"
+             "attaches to that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the "
              "directory of a\n"
              "sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among "
              "--kit. Each PATH\n"

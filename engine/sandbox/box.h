@@ -57,6 +57,7 @@ struct sbx_record {
     unsigned starts, generation;
     bool weak_network, strict_startup, learned;
     const char *const *allow_sockets;
+    const char *const *kit_args; /* values for arguments of kits, as given */
     const char *const *env;      /* full "K=V" of every process inside */
     const char *const *volumes;  /* names made at the runtime */
     const char *const *sources;  /* host paths that the workspaces are mounted from, in their order */

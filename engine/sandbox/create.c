@@ -83,8 +83,9 @@ static enum sbx_code fill_record(struct sbx_box *box, const struct sbx_create *c
         .last_used_at = "", .phase = SBX_STATE_CREATING, .net = sbx_net_mode_for(box->info),
         .weak_network = c->weak_network, .strict_startup = c->strict_startup,
         .allow_sockets = copy_strs(box->arena, c->allow_sockets), .env = none, .volumes = none,
+        .kit_args = copy_strs(box->arena, c->kit_args),
     };
-    return r->id && r->created_at && r->allow_sockets
+    return r->id && r->created_at && r->allow_sockets && r->kit_args
                ? sbx_ports_record(box, c->ports, c->n_ports, err)
                : sbx_out_of_memory(err);
 }

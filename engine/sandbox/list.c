@@ -214,30 +214,3 @@ enum sbx_code sbx_sandbox_inspect(struct sbx_engine *e, const char *name, struct
         describe(&w, &box, ret);
     return rc;
 }
-
-enum sbx_code sbx_sandbox_find(struct sbx_engine *e, const char *agent, const char *workspace,
-                               struct sbx_arena *arena, const char **ret, struct sbx_err *err)
-{
-    SBX_AUTO_FREE char *real = workspace ? realpath(workspace, NULL) : NULL;
-    char path[4096];
-    DIR *dir;
-
-    *ret = NULL;
-    if (!real)
-        return workspace ? sbx_err_errno(err, "workspace %s", workspace) : SBX_OK;
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    for (struct dirent *d; dir && !*ret && (d = readdir(dir));) {
-        SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
-
-        if (sbx_name_check(d->d_name, NULL) || sbx_box_peek(e, d->d_name, &box, NULL) ||
-            !box.has_record || box.record.phase != SBX_STATE_READY ||
-            strcmp(box.record.agent, agent) || sbx_planfile_read(&box, NULL))
-            continue;
-        if (!strcmp(box.plan->workdir, real))
-            *ret = sbx_arena_strdup(arena, d->d_name);
-    }
-    if (dir)
-        closedir(dir);
-    return SBX_OK;
-}

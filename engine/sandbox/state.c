@@ -43,13 +43,14 @@ enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out, st
 {
     SBX_AUTO_JSON json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:s, s:s*, s:s*, s:s*, s:s, s:s*, s:s*, s:s, s:s, s:i, s:i, s:b, "
-        "s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "version", SBX_STATE_VERSION, "id", r->id, "name", r->name, "agent", r->agent, "runtime",
         r->runtime, "image", r->image, "imageId", r->image_id, "container", r->container, "holder",
         r->holder, "createdAt", r->created_at, "lastUsedAt", r->last_used_at, "startedAt",
         r->started_at, "phase", phases[r->phase], "net", nets[r->net], "starts", (int)r->starts,
         "generation", (int)r->generation, "weakNetwork", r->weak_network, "strictStartup",
-        r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets), "env",
+        r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets),
+        "kitArgs", strs_json(r->kit_args), "env",
         strs_json(r->env), "volumes", strs_json(r->volumes),
         "sources", strs_json(r->sources), "places", strs_json(r->places), "ports", ports_json(r));
     enum sbx_code rc;
@@ -145,6 +146,7 @@ static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
     r->strict_startup = json_is_true(json_object_get(o, "strictStartup"));
     r->learned = json_is_true(json_object_get(o, "learned"));
     r->allow_sockets = strs(arena, o, "allowSockets");
+    r->kit_args = strs(arena, o, "kitArgs"); /* absent in the state of an older version: none */
     r->env = strs(arena, o, "env");
     r->volumes = strs(arena, o, "volumes");
     r->sources = strs(arena, o, "sources");
@@ -152,8 +154,8 @@ static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
     if (!r->last_used_at)
         r->last_used_at = "";
     return phase >= 0 && net >= 0 && r->id && r->name && r->agent && r->runtime && r->image &&
-           r->created_at && r->allow_sockets && r->env && r->volumes && r->sources && r->places &&
-           read_ports(arena, o, r);
+           r->created_at && r->allow_sockets && r->kit_args && r->env && r->volumes &&
+           r->sources && r->places && read_ports(arena, o, r);
 }
 
 enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena, struct sbx_record *ret,

@@ -33,6 +33,26 @@ for flag in "--template x" "--memory 1g" "--cpus 1" "--pull never" --allow-privi
     # shellcheck disable=SC2086
     exits "run $flag on one that exists" 2 sbx run shell $flag
 done
+other=oci
+[ "$runtime" = docker ] || other=docker
+exits "run --runtime that it has not" 2 sbx run --name "$name" --runtime "$other"
+mixin extra <<<'environment: { variables: { EXTRA: "1" } }'
+for line in "--kit $work/extra" "$ws $work"; do
+    # shellcheck disable=SC2086
+    exits "run --name with other: $line" 2 sbx run --name "$name" shell $line
+    has "says that it does not count" "$out" "only count when one is made"
+done
+first=$name
+new_name
+other=$name name=$first
+exits "a second one in the same directory, with another kit" 0 \
+    sbx create -q --runtime "$runtime" shell --kit "$work/extra" --name "$other" "$ws"
+is "of its own" "$(sbx exec "$other" printenv EXTRA)" 1
+exits "the same line attaches" 0 sbx run shell --kit "$work/extra" -- -c 'hostname'
+has "and says so" "$out" "attaching to $other"
+exits "without the kit neither is taken in silence" 0 sbx run shell -- -c 'hostname'
+has "the other one" "$out" "attaching to $name"
+exits "rm of it" 0 sbx rm -f "$other"
 exits "run with another agent and this name" 125 sbx run claude --name "$name"
 has "says which agent it has" "$out" "its agent is shell, not claude"
 exits "run --name of none" 125 sbx run --name nobody-here

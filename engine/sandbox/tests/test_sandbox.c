@@ -209,14 +209,35 @@ static void a_name_is_taken_once(void **state)
 static void run_finds_the_sandbox_of_a_workspace_again(void **state)
 {
     struct world *w = *state;
+    static const char *const args[] = { "k.v=1", "x=2", NULL }, *const turned[] = { "x=2", "k.v=1", NULL };
+    static const char *const others[] = { "k.v=2", "x=2", NULL };
     struct sbx_err err = SBX_ERR_INIT;
-    const char *name;
+    struct sbx_create c = world_create(w);
+    struct sbx_workspace twice[] = { c.workspaces[0], { "/usr/share", true } };
+    struct sbx_found found;
+    const char *differs;
 
-    must_create(w);
-    must(sbx_sandbox_find(w->e, "agentix", w->workspace, w->arena, &name, &err), &err);
-    assert_string_equal(name, "demo");
-    must(sbx_sandbox_find(w->e, "other", w->workspace, w->arena, &name, &err), &err);
-    assert_null(name);
+    c.kit_args = args;
+    must(create_demo(w, &c, &err), &err);
+    c.kit_args = turned;
+    must(sbx_sandbox_find(w->e, &c, true, w->arena, &found, &err), &err);
+    assert_int_equal(found.n, 1);
+    assert_string_equal(found.name, "demo");
+    c.kit_args = others;
+    must(sbx_sandbox_find(w->e, &c, false, w->arena, &found, &err), &err);
+    assert_int_equal(found.n, 0);
+    c.kit_args = NULL;
+    c.name = "demo";
+    must(sbx_sandbox_find(w->e, &c, false, w->arena, &found, &err), &err);
+    assert_string_equal(found.near, "demo");
+    assert_string_equal(found.differs, "values for kits");
+    c.kit_args = args;
+    c.workspaces = twice;
+    c.n_workspaces = 2;
+    must(sbx_sandbox_differs(w->e, "demo", &c, SBX_SAME_KITS | SBX_SAME_ARGS, &differs, &err), &err);
+    assert_null(differs);
+    must(sbx_sandbox_differs(w->e, "demo", &c, SBX_SAME_WORKSPACES, &differs, &err), &err);
+    assert_string_equal(differs, "directories");
 }
 
 static void a_change_of_policy_reaches_gate_json(void **state)

@@ -133,6 +133,7 @@ struct sbx_create {
     const struct sbx_artifact *artifact; /**< composed; names its kits and references */
     const struct sbx_workspace *workspaces; /**< as the user wrote them; resolved here */
     size_t n_workspaces;
+    const char *const *kit_args; /**< "[KIT.]NAME=VALUE" that were given, recorded; may be NULL */
     const char *const *env; /**< "K=V", NULL-terminated; may be NULL */
     const char *image;      /**< --template; NULL: the kit's */
     enum sbx_pull pull;
@@ -212,10 +213,28 @@ SBX_MUST_USE enum sbx_code sbx_sandbox_names(struct sbx_engine *e, struct sbx_ar
 SBX_MUST_USE enum sbx_code sbx_sandbox_inspect(struct sbx_engine *e, const char *name,
                                                struct sbx_arena *arena,
                                                struct sbx_sandbox_info *ret, struct sbx_err *err);
-/** The sandbox whose agent and primary workspace these are, for `run` again; NULL in *ret: none. */
-SBX_MUST_USE enum sbx_code sbx_sandbox_find(struct sbx_engine *e, const char *agent,
-                                            const char *workspace, struct sbx_arena *arena,
-                                            const char **ret, struct sbx_err *err);
+
+/** In what a sandbox may be the same as one that a create would make; a set. */
+enum sbx_same { SBX_SAME_KITS = 1, SBX_SAME_ARGS = 2, SBX_SAME_WORKSPACES = 4, SBX_SAME_RUNTIME = 8 };
+
+struct sbx_found {
+    size_t n;          /**< sandboxes that are the same */
+    const char *name;  /**< of one of them */
+    const char *names; /**< of all: "a, b" */
+    const char *near;  /**< has the name this create would take, its agent and its primary workspace ... */
+    const char *differs; /**< ... but other "kits", "values for kits", "directories", "runtime" */
+};
+/**
+ * For `run` again: sandboxes with the agent, kits, values and workspaces of `c`.
+ * @param runtime its runtime has to be the same too
+ */
+SBX_MUST_USE enum sbx_code sbx_sandbox_find(struct sbx_engine *e, const struct sbx_create *c,
+                                            bool runtime, struct sbx_arena *arena,
+                                            struct sbx_found *ret, struct sbx_err *err);
+/** What of the set `what` is other in this sandbox than in `c`: a static text as above; NULL: nothing. */
+SBX_MUST_USE enum sbx_code sbx_sandbox_differs(struct sbx_engine *e, const char *name,
+                                               const struct sbx_create *c, unsigned what,
+                                               const char **ret, struct sbx_err *err);
 
 /* ---- processes inside ---- */
 
