@@ -37,7 +37,8 @@ other=oci
 [ "$runtime" = docker ] || other=docker
 exits "run --runtime that it has not" 2 sbx run --name "$name" --runtime "$other"
 mixin extra <<<'environment: { variables: { EXTRA: "1" } }'
-for line in "--kit $work/extra" "$ws $work"; do
+mkdir "$work/ws2"
+for line in "--kit $work/extra" "$ws $work/ws2"; do
     # shellcheck disable=SC2086
     exits "run --name with other: $line" 2 sbx run --name "$name" shell $line
     has "says that it does not count" "$out" "only count when one is made"
