@@ -115,7 +115,10 @@ static void print_error(struct sbx_cli *cli, const struct sbx_err *err)
 
 static enum sbx_code run(struct sbx_cli *cli, int argc, char *const *argv, struct sbx_err *err)
 {
-    enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, argv, err);
+    static char name[] = "version";
+    char *const as_verb[] = { argv[0], name, NULL };
+    bool version = argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v"));
+    enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, version ? as_verb : argv, err);
 
     /* Help is given even where the rest of the line is wrong. */
     if (cli->global.help || (!rc && cli->verb->n_sub && !cli->verb->run)) {

@@ -113,6 +113,30 @@ static bool is_local(struct sbx_session *s, const struct sbx_make *m, const char
                                      &unused);
 }
 
+/* Its own image or, by extends, the one of the built-in shell; no kit of a user bears that name. */
+static bool has_shell_image(struct sbx_cli *cli, const struct sbx_make *m)
+{
+    struct sbx_element *v = NULL;
+    size_t n = 0;
+
+    if (sbx_artifact_elements(m->artifact, cli->arena, &v, &n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(v[i].path, "sandbox.image"))
+            return v[i].at.kit && !strcmp(v[i].at.kit, BASE_AGENT);
+    return false;
+}
+
+static void note_credentials(struct sbx_cli *cli, const struct sbx_artifact *a)
+{
+    for (size_t i = 0; i < a->credentials.len; i++)
+        sbx_cli_note(cli,
+                     "note: kit %s declares the credential %s: credentials come in a later version; "
+                     "nothing is injected",
+                     a->credentials.v[i].at.kit ? a->credentials.v[i].at.kit : a->name,
+                     a->credentials.v[i].service);
+}
+
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
 {
     const char *agent = m->artifact->kits.len ? m->artifact->kits.v[0].name : m->artifact->name;
@@ -121,7 +145,8 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
     m->create.pull = sbx_pull_of(m->sandbox->pull ? m->sandbox->pull : s->files.settings.pull);
     if (!m->create.image)
         m->create.image = sbx_settings_image(&s->files.settings, agent);
-    if (!m->create.image && !strcmp(agent, BASE_AGENT) && m->create.pull != SBX_PULL_ALWAYS &&
-        is_local(s, m, BASE_IMAGE))
+    if (!m->create.image && m->create.pull != SBX_PULL_ALWAYS &&
+        has_shell_image(s->cli, m) && is_local(s, m, BASE_IMAGE))
         m->create.image = BASE_IMAGE;
+    note_credentials(s->cli, m->artifact);
 }

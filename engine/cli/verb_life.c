@@ -104,23 +104,31 @@ static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s,
                             const struct sbx_texts *names, struct sbx_err *err)
 {
     const struct rm_opts *o = cli->options;
+    const char *list = "", *question, *instead;
     struct sbx_sandbox_info info;
-    char question[160], instead[160];
+    size_t n = 0;
 
     if (o->force || !names->n)
         return SBX_OK;
-    for (size_t i = 0; i < names->n; i++) { /* a name that is not there is no question */
+    for (size_t i = 0; i < names->n; i++) { /* one that is not there is no question, but an error later */
         enum sbx_code rc = sbx_sandbox_inspect(s->engine, names->v[i], cli->arena, &info, err);
 
+        if (rc == SBX_NOT_FOUND)
+            continue;
         if (rc)
             return rc;
+        list = sbx_arena_printf(cli->arena, "%s%s%s", list, n++ ? ", " : "", names->v[i]);
+        if (!list)
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
-    snprintf(question, sizeof(question),
-             names->n == 1 ? "Remove sandbox %s and all in it?"
-                           : "Remove %2$zu sandboxes (%1$s ...) and all in them?",
-             names->v[0], names->n);
-    snprintf(instead, sizeof(instead), "sbx rm --force %s", o->all ? "--all" : names->v[0]);
-    return sbx_cli_confirm(cli, question, instead, err);
+    if (!n)
+        return SBX_OK;
+    question = n == 1 ? sbx_arena_printf(cli->arena, "Remove sandbox %s and all in it?", list)
+                      : sbx_arena_printf(cli->arena, "Remove %zu sandboxes (%s) and all in them?", n,
+                                         list);
+    instead = sbx_arena_printf(cli->arena, "sbx rm --force %s", o->all ? "--all" : names->v[0]);
+    return question && instead ? sbx_cli_confirm(cli, question, instead, err)
+                               : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
 static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)

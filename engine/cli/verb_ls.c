@@ -4,11 +4,14 @@
 #include "verbs.h"
 
 struct ls_opts {
-    bool quiet;
+    bool quiet, all;
 };
 
 static const struct sbx_opt rows[] = {
-    SBX_SWITCH(struct ls_opts, quiet, "quiet", 'q', "Print names only"), SBX_OPT_END
+    SBX_SWITCH(struct ls_opts, quiet, "quiet", 'q', "Print names only"),
+    SBX_SWITCH(struct ls_opts, all, "all", 'a', "Accepted: stopped ones are always listed",
+               .hidden = true),
+    SBX_OPT_END
 };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 

@@ -279,7 +279,7 @@ static enum sbx_code run(struct sbx_cli *cli, struct sbx_err *err)
         return sbx_err_set(err, SBX_USAGE, "--task starts the agent, -d does not: choose one");
     rc = run_it(cli, o, err);
     /* 1 belongs to the agent: what failed before it is 125, like docker (decision C1). */
-    if (rc && cli->status < 0 && sbx_code_exit(rc) == 1 && !o->detach)
+    if (rc && cli->status < 0 && sbx_code_exit(rc) == 1)
         cli->status = 125;
     return rc;
 }

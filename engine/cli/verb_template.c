@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#define OWN_IMAGES "sbx.local/netns"
+
 struct template_opts {
     struct sbx_runtime_opts runtime;
 };
@@ -68,6 +70,20 @@ static const char *short_id(struct sbx_arena *arena, const char *id)
     return sbx_arena_memdup(arena, hex, strnlen(hex, 12));
 }
 
+/* Reproducible builds say 1970 or the year 1, which means: nobody knows. */
+static bool is_dated(const struct sbx_image *i) { return i->created > 0; }
+
+/* The helper image of a sandbox's network is nothing to make one from. */
+static size_t drop_own(struct sbx_image *v, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(v[i].reference, OWN_IMAGES, strlen(OWN_IMAGES)))
+            v[kept++] = v[i];
+    return kept;
+}
+
 static json_t *image_json(struct sbx_arena *a, const struct sbx_image *i)
 {
     const char *repository, *tag;
@@ -76,10 +92,10 @@ static json_t *image_json(struct sbx_arena *a, const struct sbx_image *i)
     struct tm tm;
 
     split(a, i->reference, &repository, &tag);
-    if (gmtime_r(&when, &tm))
+    if (is_dated(i) && gmtime_r(&when, &tm))
         strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:I}", "id", short_id(a, i->id), "digest", i->id,
-                     "repository", repository, "tag", tag, "created_at", created, "size",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:I}", "id", short_id(a, i->id), "digest", i->id,
+                     "repository", repository, "tag", tag, "created_at", *created ? created : NULL, "size",
                      (json_int_t)i->size);
 }
 
@@ -98,6 +114,7 @@ static enum sbx_code ls(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_runtime_image_list(rt, cli->arena, &v, &n, err);
     if (rc)
         return rc;
+    n = drop_own(v, n);
     if (cli->format != SBX_FORMAT_TABLE) {
         list = json_array();
         for (size_t i = 0; i < n; i++)
@@ -109,7 +126,7 @@ static enum sbx_code ls(struct sbx_cli *cli, struct sbx_err *err)
 
         split(cli->arena, v[i].reference, &cells[0], &cells[1]);
         cells[2] = short_id(cli->arena, v[i].id);
-        cells[3] = sbx_out_ago(cli->arena, v[i].created, time(NULL));
+        cells[3] = is_dated(&v[i]) ? sbx_out_ago(cli->arena, v[i].created, time(NULL)) : "-";
         cells[4] = sbx_out_size(cli->arena, v[i].size);
         if (sbx_columns_add(&c, cells, err))
             return SBX_NO_MEMORY;

@@ -17,17 +17,22 @@ static json_int_t log_size(struct sbx_box *box)
     return fstatat(box->dirfd, "log.jsonl", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (json_int_t)st.st_size;
 }
 
-/* One entry of the gate's answer: "host:port", or an object with host and port (none for DNS). */
+/* One entry of the gate's answer: "host:port (reason)", without a port for DNS. */
 static const char *name_of(struct sbx_box *box, const json_t *entry)
 {
     const char *host = json_string_value(json_object_get(entry, "host"));
+    const char *reason = json_string_value(json_object_get(entry, "reason"));
     int port = (int)json_integer_value(json_object_get(entry, "port"));
 
     if (json_is_string(entry))
         return json_string_value(entry);
-    if (!host || !port)
-        return host;
-    return sbx_arena_printf(box->arena, "%s:%d", host, port);
+    if (!host)
+        return NULL;
+    if (!reason || !strcmp(reason, "default-deny"))
+        reason = "no allow rule"; /* as the gate itself tells the client */
+    if (!port)
+        return sbx_arena_printf(box->arena, "%s (%s)", host, reason);
+    return sbx_arena_printf(box->arena, "%s:%d (%s)", host, port, reason);
 }
 
 /* "; blocked during this command: cdn.example.com:443 (no allow rule)", or "". */
@@ -51,7 +56,7 @@ static const char *blocked(struct sbx_box *box, json_int_t since)
     }
     if (!text || !*text)
         return "";
-    text = sbx_arena_printf(box->arena, "\n  blocked during this command: %s (no allow rule)", text);
+    text = sbx_arena_printf(box->arena, "\n  blocked during this command: %s", text);
     return text ? text : "";
 }
 

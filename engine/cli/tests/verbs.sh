@@ -58,6 +58,7 @@ exits "run with another agent and this name" 125 sbx run claude --name "$name"
 has "says which agent it has" "$out" "its agent is shell, not claude"
 exits "run --name of none" 125 sbx run --name nobody-here
 has "says so" "$out" "not found"
+exits "run -d that cannot make one" 125 sbx run -d --runtime "$runtime" --pull never -t sbx.local/none:1 shell --name none-such
 exits "run -d with arguments for an agent" 2 sbx run -d shell -- -c x
 exits "run --json without -d" 2 sbx run shell --json
 exits "the agent's status" 41 sbx run shell -- -c 'exit 41'
@@ -113,6 +114,9 @@ exits "stop again" 0 sbx stop "$first" "$second"
 is "run --name starts a stopped one" "$(sbx run --name "$first" -- -c 'echo up' 2>/dev/null)" up
 exits "rm asks, and without a terminal says how" 2 sbx rm "$first"
 has "the command to run" "$out" "sbx rm --force $first"
+exits "rm asks for those that are there" 2 sbx rm nobody-here "$first"
+exits "rm of one that is not there" 1 sbx rm nobody-here
+has "not found, without a question" "$out" "not found"
 exits "rm -f two" 0 sbx rm -f "$first" "$second"
 exits "rm of what is gone" 1 sbx rm -f "$first"
 has "not found" "$out" "not found"
@@ -133,6 +137,8 @@ has "the log of what is gone" "$(sbx policy log "$name")" "denied.example.com:80
 # Images.
 one_value "template ls --json" sbx template ls --runtime "$runtime" --json
 is "has the base image" "$(jq -r '.images[] | select(.repository == "sbx.local/base") | .tag' <<<"$value" | head -n 1)" bookworm
+is "no image of our own" "$(jq -r '.images[].repository' <<<"$value" | grep -c sbx.local/netns)" 0
+is "dates or null" "$(jq -r '.images[].created_at' <<<"$value" | grep -cvE '^(null|20[0-9]{2}-.*Z)$')" 0
 exits "template rm of none" 1 sbx template rm --runtime "$runtime" sbx.local/none:1
 exits "template load of rubbish" 1 sbx template load --runtime "$runtime" "$work/env"
 exits "template load of nothing" 1 sbx template load --runtime "$runtime" "$work/nowhere.tar"
