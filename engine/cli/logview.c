@@ -80,6 +80,8 @@ static enum sbx_code add_record(struct sbx_log_view *v, const json_t *record, st
     json_t *found;
     enum sbx_code rc = SBX_OK;
 
+    if (!sbx_log_is_since(record, v->since))
+        return SBX_OK;
     if (!strcmp(reason, "records-lost")) { /* a gap, not a request */
         v->lost += count > 0 ? count : 1;
         return SBX_OK;

@@ -30,6 +30,7 @@ struct sbx_log_view {
     struct sbx_arena *arena;
     struct sbx_log_row *rows;
     size_t n, cap;
+    const char *since; /**< RFC 3339 in UTC: older records do not count; NULL: all do */
     json_t *index;  /* key of a row -> its number */
     long long lost; /**< records that the gate could not write */
     bool full;      /**< the log ends with the record of its cap */
@@ -40,6 +41,15 @@ SBX_DEFINE_AUTO(sbx_log_view, sbx_log_view_release);
 
 /** Sum up one log. A line cut at the end (the gate is writing) is no error. */
 SBX_MUST_USE enum sbx_code sbx_log_view_add(struct sbx_log_view *v, FILE *log, struct sbx_err *err);
+/** Is the record of that time or later? `since` NULL: yes. */
+bool sbx_log_is_since(const json_t *record, const char *since);
+/**
+ * "10m", "2h30m", "3d", Unix seconds, a date or a time of RFC 3339 as what records carry; in arena.
+ * @param now Unix seconds
+ * @return SBX_OK, SBX_USAGE, SBX_NO_MEMORY
+ */
+SBX_MUST_USE enum sbx_code sbx_log_since(struct sbx_arena *arena, const char *text, long long now,
+                                         const char **ret, struct sbx_err *err);
 /** Newest first. */
 void sbx_log_view_sort(struct sbx_log_view *v);
 

@@ -1,15 +1,17 @@
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "logfollow.h"
 #include "logview.h"
 #include "out.h"
 #include "session.h"
 #include "verbs.h"
 
 struct log_opts {
-    bool raw, quiet;
+    bool raw, quiet, follow;
     unsigned limit;
-    const char *type;
+    const char *type, *since;
 };
 
 static const char *const types[] = { "all", "network", "filesystem", NULL };
@@ -19,6 +21,9 @@ static const struct sbx_opt rows[] = {
                "Print the records themselves, one JSON value a line"),
     SBX_COUNT(struct log_opts, limit, "limit", 0, "N",
               "At most N rows of each section (with --raw: the last N)"),
+    SBX_SWITCH(struct log_opts, follow, "follow", 'f', "Print records as they come"),
+    SBX_TEXT(struct log_opts, since, "since", 0, "TIME",
+             "Only later ones: 10m, 2h30m, 3d ago, or a UTC time such as 2026-01-02T03:04:05Z"),
     SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only"),
     SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network (there are no others)",
              .choices = types, .hidden = true),
@@ -112,55 +117,59 @@ static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t
         fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
 }
 
-static size_t count_lines(FILE *log)
+/* A record from then on? */
+static bool counts(const char *line, size_t len, const char *since)
+{
+    json_t *record = json_loadb(line, len, 0, NULL);
+    bool yes = record && sbx_log_is_since(record, since);
+
+    json_decref(record);
+    return yes;
+}
+
+static size_t count_lines(FILE *log, const char *since)
 {
     SBX_AUTO_FREE char *line = NULL;
     size_t size = 0, n = 0;
     ssize_t len;
 
     while ((len = getline(&line, &size, log)) > 0)
-        n += line[len - 1] == '\n';
+        n += line[len - 1] == '\n' && counts(line, (size_t)len, since);
     rewind(log);
     return n;
 }
 
-static enum sbx_code raw_part(struct sbx_cli *cli, FILE *log, size_t *skip, json_t *list,
-                              struct sbx_err *err)
+static enum sbx_code raw_part(struct sbx_cli *cli, FILE *log, size_t *skip, const char *since,
+                              json_t *list, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *line = NULL;
     size_t size = 0;
     ssize_t len;
 
     while ((len = getline(&line, &size, log)) > 0 && line[len - 1] == '\n') {
-        json_t *record;
-
-        if (*skip && (*skip)--)
-            continue;
-        record = json_loadb(line, (size_t)len, 0, NULL);
-        if (!record)
+        if (!counts(line, (size_t)len, since) || (*skip && (*skip)--))
             continue;
         if (cli->format == SBX_FORMAT_TABLE)
             fwrite(line, 1, (size_t)len, cli->out);
         else
-            json_array_append(list, record);
-        json_decref(record);
+            json_array_append_new(list, json_loadb(line, (size_t)len, 0, NULL));
     }
     return ferror(log) ? sbx_err_errno(err, "read the log") : SBX_OK;
 }
 
-/* The records as the gate wrote them; only the last `limit` of all. */
-static enum sbx_code raw(struct sbx_cli *cli, FILE *log[PARTS], size_t limit, json_t *list,
-                         struct sbx_err *err)
+/* The records as the gate wrote them; only the last `limit` of those that count. */
+static enum sbx_code raw(struct sbx_cli *cli, FILE *log[PARTS], size_t limit, const char *since,
+                         json_t *list, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK;
     size_t n = 0, skip;
 
     for (int i = 0; i < PARTS; i++)
-        n += log[i] ? count_lines(log[i]) : 0;
+        n += log[i] ? count_lines(log[i], since) : 0;
     skip = n > limit ? n - limit : 0;
     for (int i = 0; !rc && i < PARTS; i++)
         if (log[i])
-            rc = raw_part(cli, log[i], &skip, list, err);
+            rc = raw_part(cli, log[i], &skip, since, list, err);
     return rc;
 }
 
@@ -178,7 +187,7 @@ static enum sbx_code sum_up(struct sbx_log_view *v, FILE *log[PARTS], struct sbx
 static enum sbx_code names(struct sbx_cli *cli, struct sbx_session *s, struct sbx_texts *ret,
                            struct sbx_err *err)
 {
-    struct sbx_sandbox_info *v = NULL;
+    const char *const *v = NULL;
     size_t n = 0;
     enum sbx_code rc;
 
@@ -186,12 +195,12 @@ static enum sbx_code names(struct sbx_cli *cli, struct sbx_session *s, struct sb
         *ret = cli->args;
         return SBX_OK;
     }
-    rc = sbx_sandbox_list(s->engine, cli->arena, &v, &n, err);
+    rc = sbx_sandbox_names(s->engine, cli->arena, &v, &n, err);
     ret->v = sbx_arena_array(cli->arena, n + 1, sizeof(*ret->v));
     if (!rc && !ret->v)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     for (ret->n = 0; !rc && ret->n < n; ret->n++)
-        ret->v[ret->n] = v[ret->n].name;
+        ret->v[ret->n] = v[ret->n];
     return rc;
 }
 
@@ -207,7 +216,7 @@ static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
 
         rc = open_log(cli, s, who->v[i], log, err);
         if (!rc)
-            rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, records, err)
+            rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, v->since, records, err)
                         : sum_up(v, log, err);
         for (int k = 0; k < PARTS; k++)
             if (log[k])
@@ -224,10 +233,18 @@ static enum sbx_code show(struct sbx_cli *cli, struct sbx_err *err)
     SBX_AUTO(sbx_log_view) v = { .arena = cli->arena };
     SBX_AUTO_JSON json_t *records = json_array();
     struct sbx_texts who = { 0 };
-    enum sbx_code rc = sbx_session_open(&s, cli, NULL, err);
+    enum sbx_code rc = o->since ? sbx_log_since(cli->arena, o->since, time(NULL), &v.since, err)
+                                : SBX_OK;
 
+    if (!rc && o->follow && (o->quiet || cli->format == SBX_FORMAT_YAML))
+        return sbx_err_set(err, SBX_USAGE, "--follow prints records: no --quiet and no YAML");
+    if (!rc)
+        rc = sbx_session_open(&s, cli, NULL, err);
     if (!rc)
         rc = names(cli, &s, &who, err);
+    if (!rc && o->follow)
+        return sbx_log_follow(cli, &s, &who,
+                              &(struct sbx_follow){ v.since, o->limit, o->raw }, err);
     if (!rc)
         rc = read_all(cli, &s, &who, &v, records, err);
     if (rc)
@@ -259,8 +276,12 @@ const struct sbx_verb sbx_verb_policy_log = {
              "answer), with one row a\n"
              "host and port. PROXY is how it came: forward and forward-bypass by the proxy, "
              "transparent and network\n"
-             "around it. The log of a removed sandbox is kept until its name is used again.",
-    .example = "sbx policy log my-sandbox\n"
+             "around it. The log of a removed sandbox is kept until its name is used again. --follow prints "
+             "one line a\n"
+             "record (JSON Lines with --json), the last 10 first, until you interrupt it or the sandbox "
+             "is removed.",
+    .example = "sbx policy log my-sandbox --since 1h\n"
+               "sbx policy log my-sandbox --follow\n"
                "sbx policy log my-sandbox --raw | jq 'select(.decision == \"deny\")'",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),

@@ -77,6 +77,11 @@ t 2 "which port?" policy check network ssh://git.example.com/x
 t 0 "Allowed" policy check network ssh://git@git.example.com:443/x
 t 1 "not found" policy check network --sandbox nobody a.example.com
 t 1 "not found" policy log nobody
+t 1 "not found" policy log nobody --follow
+t 2 "want a time ago" policy log --since yesterday
+t 0 "No requests yet." policy log --since 2h30m
+t 2 "--follow prints records" policy log --follow --quiet
+t 0 "" policy log --follow --raw # of no sandbox at all
 
 # A log in two parts, with a gap: both are read, what is missing is told.
 mkdir -p "$work/state/sbx/logs"

@@ -72,6 +72,55 @@ static void a_line_cut_at_the_end_is_no_fault_and_rubbish_is_counted(void **stat
     sbx_log_view_release(&v);
 }
 
+static void since_counts_back_or_names_a_time(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "0s", "2026-01-02T03:04:05.000Z" },
+        { "5s", "2026-01-02T03:04:00.000Z" },
+        { "10m", "2026-01-02T02:54:05.000Z" },
+        { "2h30m", "2026-01-02T00:34:05.000Z" },
+        { "1d", "2026-01-01T03:04:05.000Z" },
+        { "1767323045", "2026-01-02T03:04:05.000Z" },
+        { "2026-01-02", "2026-01-02T00:00:00.000Z" },
+        { "2026-01-02T03:04", "2026-01-02T03:04:00.000Z" },
+        { "2026-01-02T03:04:05", "2026-01-02T03:04:05.000Z" },
+        { "2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000Z" },
+        { "999999999d", "1970-01-01T00:00:00.000Z" },
+        { "", NULL }, { "m", NULL }, { "10", "1970-01-01T00:00:10.000Z" }, { "10x", NULL },
+        { "-5m", NULL }, { "5m ", NULL }, { "yesterday", NULL }, { "2026-13-02", NULL },
+        { "2026-01-02T03:04:05Zx", NULL }, { "99999999999", "5138-11-16T09:46:39.000Z" },
+        { "999999999999", NULL },
+    };
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_err err = SBX_ERR_INIT;
+        const char *got = NULL;
+        enum sbx_code rc = sbx_log_since(arena, rows[i].text, 1767323045, &got, &err);
+
+        if (rows[i].want ? rc || strcmp(got, rows[i].want) : rc != SBX_USAGE)
+            fail_msg("\"%s\": %s %s", rows[i].text, got ? got : "-", err.text);
+    }
+}
+
+static void older_records_do_not_count(void **state)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO(sbx_log_view) v = { .arena = arena, .since = "2026-01-02T03:04:04.000Z" };
+    const char *text = RECORD("03.999", "old", "1", "deny", "null", "x", "1")
+        RECORD("04.000", "new", "1", "deny", "null", "x", "1");
+    FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+
+    (void)state;
+    assert_int_equal(sbx_log_view_add(&v, f, NULL), SBX_OK);
+    fclose(f);
+    assert_int_equal(v.n, 1);
+    assert_string_equal(v.rows[0].host, "new:1");
+}
+
 static void variables_come_from_files_and_flags_and_the_last_wins(void **state)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
@@ -123,6 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_one_host_port_and_reason_are_one_row),
         cmocka_unit_test(a_line_cut_at_the_end_is_no_fault_and_rubbish_is_counted),
+        cmocka_unit_test(since_counts_back_or_names_a_time),
+        cmocka_unit_test(older_records_do_not_count),
         cmocka_unit_test(variables_come_from_files_and_flags_and_the_last_wins),
         cmocka_unit_test(a_path_may_end_with_its_mode),
     };

@@ -60,6 +60,23 @@ exits "rm of what is not there" 1 sbx policy rm network other.example.com --sand
 exits "rm" 0 sbx policy rm network denied.example.com --sandbox "$name"
 is "the allow rule counts again" "$(code http://denied.example.com/)" 200
 
+# The log, followed: what was, what comes, and the end with the sandbox.
+sbx policy log "$name" --follow --json >"$work/follow.json" 2>&1 &
+following=$!
+sbx policy log "$name" --follow --limit 1 >"$work/follow" 2>&1 &
+for _ in $(seq 100); do [ -s "$work/follow" ] && [ -s "$work/follow.json" ] && break; sleep 0.05; done
+is "one of before" "$(wc -l <"$work/follow")" 1
+code "http://denied.example.com/followed" >/dev/null
+waited "allow denied.example.com:80 rule r-" "$work/follow"
+code "http://other$$.example.com/" >/dev/null
+waited "deny  other$$.example.com:80 default-deny" "$work/follow"
+waited "other$$.example.com" "$work/follow.json"
+is "JSON Lines" "$(jq -r 'select(.host == "other'$$'.example.com") | .decision' "$work/follow.json")" deny
+has "--since has the late ones" "$(sbx policy log "$name" --since 1h)" "other$$.example.com"
+hasnt "and no others" "$(sbx policy log "$name" --since "$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)")" "example.com"
+is "--raw --limit" "$(sbx policy log "$name" --raw --limit 2 | wc -l)" 2
+has "-q prints hosts" "$(sbx policy log "$name" -q)" "denied.example.com:80"
+
 # Rules of one sandbox are no other's, stay over a stop and go with the sandbox.
 first=$name
 new_name
@@ -79,6 +96,8 @@ is "the rules stayed" "$(code http://denied.example.com/)" 200
 is "the new one counts" "$(code http://cdn.example.com/)" 200
 exits "rm of the sandbox" 0 sbx rm -f "$name"
 is "takes its rules along" "$(grep -c "sandbox: \"$name\"" "$config")" 0
+wait $following
+is "following it has ended" "$?" 0
 has "its log is still there" "$(sbx policy log "$name")" "denied.example.com:80"
 
 # A rule that comes while a create is at work counts for it.
