@@ -105,9 +105,23 @@ static void print_failure(struct sbx_cli *cli, const struct sbx_err *err)
         print_safe(cli->err, "sbx: ", unused.text);
 }
 
+/* Is this error one of the findings, with its place, that were printed already? */
+static bool was_reported(const struct sbx_cli *cli, const struct sbx_err *err)
+{
+    for (size_t i = 0; i < cli->reported; i++)
+        if (cli->diags.v[i].severity == SBX_ERROR && *cli->diags.v[i].message &&
+            strstr(err->text, cli->diags.v[i].message))
+            return true;
+    return false;
+}
+
 static void print_error(struct sbx_cli *cli, const struct sbx_err *err)
 {
-    if (err->text[0])
+    bool reported = was_reported(cli, err);
+
+    if (reported && cli->diags.errors > 1)
+        fprintf(cli->err, "sbx: %zu errors\n", cli->diags.errors);
+    else if (err->text[0] && !reported)
         print_safe(cli->err, "sbx: ", err->text);
     if (err->code == SBX_USAGE)
         fprintf(cli->err, "Run \"%s --help\" for usage.\n", cli->path);

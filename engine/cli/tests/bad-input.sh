@@ -108,8 +108,8 @@ t 1 'two sandbox kits, "agent" and "agent2"' create --kit ./agent --kit ./agent2
 t 2 'neither the agent (agent, by --kit ./agent) nor an existing path' create other --kit ./agent
 t 1 "built-in agents cannot be overridden by a kit" create ./claude
 t 1 "127.0.0.1:1: " create shell --kit "oci://127.0.0.1:1/org/kit@sha256:$(printf '%064d' 0)"
-t 1 "a kit from a git repository: not built yet" create shell \
-    --kit "git+https://example.com/x.git#ref=$(printf '%040d' 0)"
+t 1 "https://127.0.0.1:1/x.git: " create shell \
+    --kit "git+https://127.0.0.1:1/x.git#ref=$(printf '%040d' 0)"
 t 2 "--kit-arg a: no kit here declares an argument" create shell --kit-arg a=b
 t 2 "want [KIT.]NAME=VALUE" create shell --kit-arg a
 t 1 "--kit-args-file: " create shell --kit-args-file ./nowhere
