@@ -150,3 +150,14 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
         m->create.image = BASE_IMAGE;
     note_credentials(s->cli, m->artifact);
 }
+
+void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, const struct sbx_err *err)
+{
+    const char *image = m->artifact->image;
+
+    if (!m->create.image && image && *image && strstr(err->text, image) &&
+        has_shell_image(s->cli, m))
+        sbx_cli_note(s->cli,
+                     "note: an image for shell can be made here: scripts/base-image.sh of the source "
+                     "tree, then \"sbx template load FILE\"; or name one with --template");
+}

@@ -117,5 +117,7 @@ SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make
  * image when it is there. Looking is all: nothing is pulled.
  */
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m);
+/** After a create that failed: say how to come by the image of `shell`, if it was that. */
+void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, const struct sbx_err *err);
 
 #endif

@@ -35,6 +35,8 @@ static enum sbx_code create(struct sbx_cli *cli, struct sbx_err *err)
     sbx_make_defaults(&s, &m);
     rc = sbx_sandbox_create(s.engine, &m.create, &cli->diags, cli->arena, &name, err);
     sbx_progress_end(&s);
+    if (rc)
+        sbx_make_failed(&s, &m, err);
     sbx_cli_report(cli);
     if (rc)
         return rc;

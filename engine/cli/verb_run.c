@@ -214,6 +214,8 @@ static enum sbx_code bring_up(struct sbx_cli *cli, struct sbx_session *s, struct
     } else {
         sbx_make_defaults(s, m);
         rc = sbx_sandbox_create(s->engine, &m->create, &cli->diags, cli->arena, &t->name, err);
+        if (rc)
+            sbx_make_failed(s, m, err);
     }
     sbx_progress_end(s);
     sbx_cli_report(cli);
