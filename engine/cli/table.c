@@ -55,6 +55,7 @@ static const struct sbx_verb *const top[] = {
     &sbx_verb_ports,
     &sbx_verb_port,
     &sbx_verb_template,
+    &sbx_verb_cache,
     &sbx_verb_login,
     &sbx_verb_logout,
     &sbx_verb_reset,

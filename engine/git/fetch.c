@@ -163,6 +163,8 @@ enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git_source *s, c
     if (!rc)
         rc = check(dir, s, err);
     if (!rc)
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now; where that fails it only looks older */
+    if (!rc)
         *ret_dir = SBX_TAKE(dir);
     return rc;
 }

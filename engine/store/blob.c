@@ -155,7 +155,10 @@ enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd
     if (rc)
         return rc;
     *ret_fd = openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return *ret_fd < 0 ? sbx_err_errno(err, "blob %s", digest) : SBX_OK;
+    if (*ret_fd < 0)
+        return sbx_err_errno(err, "blob %s", digest);
+    (void)futimens(*ret_fd, NULL); /* used now; where that fails it only looks older to `cache prune` */
+    return SBX_OK;
 }
 
 void sbx_blob_remove(struct sbx_cache *c, const char *digest)

@@ -158,6 +158,7 @@ enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place 
         if (rc)
             return sbx_err_wrap(err, rc, "kit %s", p->text);
     }
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now; where that fails it only looks older */
     *ret_dir = SBX_TAKE(path);
     return SBX_OK;
 }

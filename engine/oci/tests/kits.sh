@@ -99,6 +99,23 @@ t 1 "a registry reference must name a digest" plan shell ws --kit "oci://$plain/
 rm -rf "$XDG_CACHE_HOME/sbx/kits"
 t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json # from the blobs
 
+# --- the cache: shown, checked, cleaned
+t 0 "kit " cache ls
+is "entries" "$("$SBX_BIN" cache ls --json | jq -r '.entries | map(.kind) | unique | join(",")')" blob,kit
+t 0 "blobs are whole" cache verify
+blob=$(find "$XDG_CACHE_HOME/sbx/blobs/sha256" -type f | head -1)
+printf x >>"$blob"
+t 1 "1 of " cache verify
+t 0 "blobs are whole" cache verify
+mkdir "$XDG_CACHE_HOME/sbx/kits/.tmp-killed"
+t 0 "Freed 0B" cache prune
+is "leftovers" "$(ls -A "$XDG_CACHE_HOME/sbx/kits" | grep -c tmp)" 0
+t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
+t 2 "not a size" cache prune --max many
+t 0 "Freed" cache prune --max 1k
+t 0 "Freed" cache prune --all
+is "everything is gone" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 0
+
 # --- layouts and archives, without a registry
 t 0 "Pushed oci-layout:lay@$digest" kit push mix oci-layout:lay:1.0
 t 0 "oci-layout:lay@$digest" kit resolve oci-layout:lay:1.0

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sbx/arena.h"
 #include "sbx/digest.h"
 #include "sbx/err.h"
 #include "sbx/tree.h"
@@ -46,6 +47,25 @@ void sbx_blob_remove(struct sbx_cache *c, const char *digest);
 SBX_MUST_USE enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
                                           const char *media_type, const char *name,
                                           struct sbx_err *err);
+
+/* ---- what is there ---- */
+
+struct sbx_cache_entry {
+    const char *kind;  /**< "blob", "kit", "git", "partial" (a download), "leftover" (of a killed command) */
+    const char *name;  /**< of its file or directory */
+    const char *place; /**< directory below the cache */
+    int64_t size, used; /**< bytes; Unix seconds of the last use */
+};
+/** All, the longest unused first; in arena. */
+SBX_MUST_USE enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
+                                          struct sbx_cache_entry **ret, size_t *ret_n,
+                                          struct sbx_err *err);
+/** Remove one; what is being downloaded stays. It comes again when it is needed. */
+SBX_MUST_USE enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *e,
+                                          struct sbx_err *err);
+/** Does a blob's content have the digest that its name says? */
+SBX_MUST_USE enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e,
+                                           bool *ret_good, struct sbx_err *err);
 
 /* ---- a blob that comes in pieces and may be cut ---- */
 
