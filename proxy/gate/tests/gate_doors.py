@@ -270,6 +270,8 @@ class Transparent(Case):
         s.sendall(data)
         got = s.recv(len(data), socket.MSG_WAITALL)
         s.close()
+        while self.gate.control(op="ping")["tunnels"]:  # else a later change of rules finds it open
+            pass
         return got
 
     def test_raw_tcp_to_an_allowed_name_works(self):
