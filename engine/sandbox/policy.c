@@ -4,9 +4,27 @@
 #include "sbx/file.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define RELOAD_TRIES 20 /* of 50 ms: a gate that ends is gone within a second */
+#define RELOAD_PAUSE_MS 50
+
+/* A gate that is gone, or goes while it is asked, has no right to keep: the next one reads the file. */
+static enum sbx_code reload(struct sbx_box *box, struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK;
+
+    for (int i = 0; i < RELOAD_TRIES && sbx_gate_alive(box); i++) {
+        rc = sbx_gate_ask(box, json_pack("{s:s}", "op", "reload"), NULL, err);
+        if (rc != SBX_IO && rc != SBX_NOT_FOUND)
+            return rc;
+        poll(NULL, 0, RELOAD_PAUSE_MS);
+    }
+    return sbx_gate_alive(box) ? rc : SBX_OK;
+}
 
 /*
  * Without the sandbox's lock: a create that runs for minutes must not hold a rule up. Before it has
@@ -23,8 +41,8 @@ static enum sbx_code refresh(struct sbx_engine *e, const char *name, struct sbx_
     rc = sbx_planfile_read(&box, err);
     if (!rc)
         rc = sbx_gate_write_config(&box, err);
-    if (!rc && box.record.net != SBX_NET_NONE && sbx_gate_alive(&box))
-        rc = sbx_gate_ask(&box, json_pack("{s:s}", "op", "reload"), NULL, err);
+    if (!rc && box.record.net != SBX_NET_NONE)
+        rc = reload(&box, err);
     if (rc && fstatat(box.dirfd, "gate/gate.json", &st, 0))
         return SBX_OK; /* removed meanwhile */
     return rc ? sbx_err_wrap(err, rc, "policy of sandbox %s", name) : SBX_OK;

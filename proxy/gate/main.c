@@ -13,7 +13,6 @@
 #include "inbound.h"
 
 #define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
-#define AGENT_UID 1000 /* of the sandbox: quotas and signals are per uid */
 
 struct options {
     int config_dir, log, map, netns, control, status, ended, pidfd;
@@ -122,9 +121,8 @@ static enum sbx_code check_user(struct sbx_err *err)
     if (getresuid(&ids[0], &ids[1], &ids[2]))
         return sbx_err_errno(err, "user");
     for (size_t i = 0; i < SBX_ARRAY_LEN(ids); i++)
-        if (ids[i] == 0 || ids[i] == AGENT_UID)
-            return sbx_err_set(err, SBX_USAGE, "must not run as uid %u: root could write any file, "
-                               "and %u is the sandbox's own user", ids[i], AGENT_UID);
+        if (ids[i] == 0)
+            return sbx_err_set(err, SBX_USAGE, "must not run as uid 0: root could write any file");
     return SBX_OK;
 }
 

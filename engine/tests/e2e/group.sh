@@ -6,7 +6,8 @@ getent group docker >/dev/null || skip "no group docker"
 [ -S /var/run/docker.sock ] || skip "no /var/run/docker.sock"
 
 user=sbxgroup$$
-useradd --no-user-group --gid docker --create-home --home-dir "$work/home" "$user" || skip "cannot make a user"
+# Not 1000, whose processes other sandboxes have.
+useradd --uid $((61000 + $$ % 3000)) --no-user-group --gid docker --create-home --home-dir "$work/home" "$user" || skip "cannot make a user"
 chgrp docker /var/run/docker.sock 2>/dev/null
 cleanup() {
     as reset --force >/dev/null 2>&1
@@ -30,7 +31,7 @@ chmod -R a+rX "$work/bin" "$work/libexec"
 as() { (cd "$work/home" && setpriv --reuid "$user" --regid docker --clear-groups env -i HOME="$work/home" PATH="$PATH" \
     SBX_NO_COLOR=1 "$work/bin/sbx" --no-input "$@"); }
 
-id=box
+id=box$$ # others may run this at the same time
 exits "create" 0 as create --runtime docker shell --kit "$work/net" --name $id "$work/home/ws"
 e() { as exec -u 0 $id -- "$@"; }
 code() { e curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
