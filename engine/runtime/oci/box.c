@@ -143,16 +143,19 @@ static void end_runner(struct box *b)
     struct sbx_patience p = sbx_patience_begin(NULL, RUNNER_MS);
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(64);
     SBX_AUTO_FD int pidfd = -1;
-    unsigned long long start = 0;
+    unsigned long long start = 0, now;
     int pid = 0;
 
     if (sbx_file_read(b->dir, RUNNER_FILE, &text, NULL) || !text.ptr ||
         sscanf(text.ptr, "%d %llu", &pid, &start) != 2 || pid <= 1)
         return;
     pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0 || !start || start_time(pid) != start)
+    now = start_time(pid);
+    if (pidfd < 0 || !start || (now && now != start))
         return;
-    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    /* 0: its first thread is dead, others may still be making a cgroup; the descriptor waits for all. */
+    if (now)
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     if (sbx_patience_poll(&p, pidfd))
         return; /* what it holds is found by the cgroup */
 }
