@@ -92,8 +92,12 @@ static void sudo_works_inside(void **state)
     assert_int_equal(shell(w, "echo 127.0.0.1 one >>/etc/hosts", &hosts), 0);
     x.user = "1000";
     ASSERT_OK(run(w, &x, &out, &err, &status));
-    if (status == 77)
-        skip(); /* the image has no sudo to try */
+    if (status == 77) { /* the image has no sudo to try; skip() leaves by longjmp */
+        sbx_buf_release(&out);
+        sbx_buf_release(&err);
+        sbx_buf_release(&hosts);
+        skip();
+    }
     assert_string_equal(err.ptr, "");
     assert_string_equal(out.ptr, "0\nfine\n");
 }
