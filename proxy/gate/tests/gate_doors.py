@@ -130,7 +130,7 @@ class Resolver(Case):
     rules = [rule(NAME), rule("**.wild.example.com"), rule("only.example.com:22"),
              rule("cdn.example.com", "deny", name="no-cdn"), rule("*.example.com:8443")]
 
-    def test_N14_an_allowed_name_has_an_address_of_its_own_and_keeps_it(self):
+    def test_N14_B17_an_allowed_name_has_an_address_of_its_own_and_keeps_it(self):
         first = self.address()
         self.assertTrue(first.startswith("198.19."), first)
         other = self.address("a.b.wild.example.com")
@@ -140,7 +140,7 @@ class Resolver(Case):
         self.assertEqual(resolver.names, [])
         self.assertEqual(self.gate.records(), [])
 
-    def test_N14_other_types_of_an_allowed_name(self):
+    def test_N14_B15_other_types_of_an_allowed_name(self):
         for kind in (AAAA, HTTPS, 64):
             self.assertEqual(self.ask(NAME, kind), (0, None))
         for kind in (TXT, MX, NS, ANY, 252, 10, 999):
@@ -216,7 +216,7 @@ class Resolver(Case):
 class Map(Case):
     rules = [rule("**.example.com")]
 
-    def test_N14_the_map_survives_a_killed_gate(self):
+    def test_N14_B17_the_map_survives_a_killed_gate(self):
         given = {n: self.address(n + ".example.com") for n in "abc"}
         text = lab.read_file(self.gate.map_path).decode()
         self.gate.kill()
@@ -478,7 +478,7 @@ class Hello(Case):
         self.passes([whole], whole)
         self.assertTrue(self.gate.records(1)[0]["ech"])
 
-    def test_a_hello_that_can_be_read_in_two_ways_is_refused(self):
+    def test_A1_a_hello_that_can_be_read_in_two_ways_is_refused(self):
         server = self.serve(lab.echo, 443)
         whole = hello(NAME)
         name = NAME.encode()

@@ -152,7 +152,7 @@ class Clients(unittest.TestCase):
         self.assertEqual((code, self.last()["host"]), (42, "2001:db8::1"), out)
 
     @need("curl")
-    def test_curl_without_a_proxy(self):
+    def test_G11_curl_without_a_proxy(self):
         for url in ("http://api.example.com/file", "https://api.example.com/file"):
             code, out = self.run_in("curl", "-sS", "--cacert", self.dir + "/cert", url, proxy=False)
             self.assertEqual((code, len(out)), (0, 800_000), out[:300])
@@ -165,6 +165,16 @@ class Clients(unittest.TestCase):
         self.assertIn(code, (35, 56), out)
         code, out = self.run_in("curl", "-sS", "http://%s/file" % ORIGIN, proxy=False)
         self.assertNotEqual(code, 0, out)
+
+    @need("curl")
+    def test_G11_no_proxy_star_changes_no_verdict(self):
+        for variables in (["NO_PROXY=*", "no_proxy=*"], ["NO_PROXY=api.example.com", "no_proxy=.example.com"]):
+            code, out = self.run_in("env", *variables, "curl", "-sS", "http://api.example.com/file")
+            self.assertEqual((code, len(out)), (0, 800_000), out[:300])
+            self.assertEqual((self.last()["door"], self.last()["decision"]), ("transparent", "allow"))
+            code, out = self.run_in("env", *variables, "curl", "-sS", "http://evil.example.com/")
+            self.assertNotEqual(code, 0, out)
+            self.assertEqual((self.last()["decision"], self.last()["host"]), ("deny", "evil.example.com"))
 
     @need("getent")
     def test_getent_and_AI_ADDRCONFIG(self):

@@ -191,7 +191,7 @@ class Addresses(Case):
         self.assertEqual((private.connections, loop.connections), (0, 0))
         self.assertEqual(self.gate.records(2)[1]["reason"], "private")
 
-    def test_what_cannot_be_recorded_is_refused_before_a_byte_goes_out(self):
+    def test_G13_what_cannot_be_recorded_is_refused_before_a_byte_goes_out(self):
         http, tunnel = self.origin()
         self.assertEqual(self.gate.close(), 0)
         self.gate = lab.Gate(self.rules, self.hosts, log="/dev/full")
@@ -396,7 +396,7 @@ class Doors(Case):
         self.assertEqual((r["door"], r["host"], r["port"], r["decision"], r["reason"]),
                          ("transparent", ORIGIN2, 4443, "deny", "default-deny"))
 
-    def test_bytes_that_are_not_http_are_refused_at_once(self):
+    def test_D17_bytes_that_are_not_http_are_refused_at_once(self):
         for data in (b"\x16\x03\x01\x02\x00\x01\x00", b"\x05\x01\x00", b"\x00", b"\x04\x01\x00\x50"):
             self.refused(data, 400, "not-http", "error")
 

@@ -123,13 +123,13 @@ class Sandbox:
         s.connect(self.path)
         return s
 
-    def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM):
+    def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, proto=0):
         """A socket as one made inside: it stays in the namespace of the thread that made it."""
         made = []
 
         def make():
             if not _libc.setns(self.netns, 0x40000000):
-                made.append(socket.socket(family, kind))
+                made.append(socket.socket(family, kind, proto))
         thread = threading.Thread(target=make)
         thread.start()
         thread.join()
