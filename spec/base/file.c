@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define READ_STEP 65536     /* bytes read at once where the size is not known before (/proc) */
+#define READ_STEP 65536     /* bytes read at once where the size is not known before (/proc), or does not matter */
 #define TEMPORARY_TRIES 100 /* random names tried; a second one is as good as never needed */
 
 int sbx_write_all(int fd, const void *data, size_t len)
@@ -107,6 +107,32 @@ enum sbx_code sbx_file_read(int dirfd, const char *path, struct sbx_buf *out, st
     if (rc) {
         out->len = before;
         out->ptr[before] = '\0';
+    }
+    return rc;
+}
+
+enum sbx_code sbx_file_stream(int dirfd, const char *path, size_t max, sbx_file_sink *sink,
+                              void *context, struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = -1;
+    size_t total = 0;
+    struct stat st;
+    enum sbx_code rc = open_regular(dirfd, path, &st, &fd, err);
+
+    while (!rc) {
+        char piece[READ_STEP];
+        ssize_t n = read(fd, piece, sizeof(piece));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return sbx_err_errno(err, "%s", path);
+        if (!n)
+            break;
+        if ((size_t)n > max - total)
+            return too_large(err, path, max);
+        total += (size_t)n;
+        rc = sink(context, piece, (size_t)n, err);
     }
     return rc;
 }

@@ -86,13 +86,8 @@ static void add_long_name(struct out *o, const char *name)
 
 static void add_content(struct out *o, const struct sbx_static_file *f)
 {
-    SBX_AUTO(sbx_buf) content = SBX_BUF_INIT(SBX_KIT_FILE_MAX);
-
-    if (o->rc)
-        return;
-    if (f->source)
-        o->rc = sbx_static_file_read(f, &content, o->err);
-    put(o, f->source ? content.ptr : f->data, f->size);
+    if (!o->rc)
+        o->rc = sbx_static_file_stream(f, o->sink, o->context, o->err);
 }
 
 static void add_file(struct out *o, const struct sbx_static_file *f)

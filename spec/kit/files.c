@@ -347,25 +347,3 @@ enum sbx_code sbx_kit_walk_files(int kit_fd, const char *kit_path, struct sbx_ar
         rc = SBX_SCHEMA;
     return rc;
 }
-
-enum sbx_code sbx_static_file_read(const struct sbx_static_file *f, struct sbx_buf *out,
-                                   struct sbx_err *err)
-{
-    size_t before = out->len;
-    enum sbx_code rc;
-
-    if (!f->source) {
-        rc = sbx_buf_add(out, f->data ? f->data : "", f->size);
-        return rc ? sbx_err_set(err, rc, "%s: %s", f->path,
-                                rc == SBX_LIMIT ? "too large" : "no memory")
-                  : SBX_OK;
-    }
-    rc = sbx_file_read(AT_FDCWD, f->source, out, err);
-    if (rc)
-        return rc;
-    if (out->len - before != f->size) {
-        out->len = before;
-        return sbx_err_set(err, SBX_IO, "%s: it changed since the kit was loaded", f->source);
-    }
-    return SBX_OK;
-}

@@ -18,18 +18,24 @@ static mode_t masked(mode_t mode)
     return (mode & 0777 & ~mask) | (mode & 0700); /* what the owner may do is part of the kit */
 }
 
+static enum sbx_code write_piece(void *out, const void *data, size_t len, struct sbx_err *err)
+{
+    return sbx_write_all(*(int *)out, data, len) ? sbx_err_errno(err, "write") : SBX_OK;
+}
+
 static enum sbx_code copy_file(int from, int to, const char *name, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_KIT_FILE_MAX);
-    SBX_AUTO_FD int out = -1;
+    SBX_AUTO_FD int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                 0600);
     struct stat st;
-    enum sbx_code rc = sbx_file_read(from, name, &text, err);
+    enum sbx_code rc;
 
+    if (out < 0)
+        return sbx_err_errno(err, "write %s", name);
+    rc = sbx_file_stream(from, name, SBX_KIT_FILE_MAX, write_piece, &out, err);
     if (rc)
-        return rc;
-    out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (out < 0 || fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) ||
-        (text.len && sbx_write_all(out, text.ptr, text.len)) || fchmod(out, masked(st.st_mode)))
+        return sbx_err_wrap(err, rc, "copy %s", name);
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) || fchmod(out, masked(st.st_mode)))
         return sbx_err_errno(err, "write %s", name);
     return SBX_OK;
 }

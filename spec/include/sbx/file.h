@@ -17,6 +17,17 @@
  */
 SBX_MUST_USE enum sbx_code sbx_file_read(int dirfd, const char *path, struct sbx_buf *out,
                                          struct sbx_err *err);
+/** Takes the next bytes of a file; any code but SBX_OK ends the reading and is handed on. */
+typedef enum sbx_code sbx_file_sink(void *context, const void *data, size_t len,
+                                    struct sbx_err *err);
+/**
+ * Hand a whole regular file on in pieces, with as little memory for a large one as for a small one.
+ * @param max bytes; a file that has more ends with SBX_LIMIT, perhaps after pieces of it
+ * @return as sbx_file_read(), or what `sink` said
+ */
+SBX_MUST_USE enum sbx_code sbx_file_stream(int dirfd, const char *path, size_t max,
+                                           sbx_file_sink *sink, void *context,
+                                           struct sbx_err *err);
 /**
  * Replace a file: write a new one beside it, fsync, rename, fsync the directory.
  * A failure leaves the old file and no leftover.

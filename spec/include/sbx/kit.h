@@ -19,6 +19,7 @@
 #include "sbx/arena.h"
 #include "sbx/args.h"
 #include "sbx/diag.h"
+#include "sbx/file.h"
 
 #define SBX_SPEC_MAX 1048576     /* bytes of a spec file; the largest real one is 12 KiB */
 #define SBX_KIT_ITEMS_MAX 10000  /* entries of one list or mapping of a spec; the longest real list has 37 */
@@ -387,9 +388,13 @@ void sbx_artifact_validate(const struct sbx_artifact *a, bool composed, struct s
 SBX_MUST_USE enum sbx_code sbx_static_file_read(const struct sbx_static_file *f,
                                                 struct sbx_buf *out, struct sbx_err *err);
 
-/** Takes the next bytes of an archive; any code but SBX_OK ends the writing and is handed on. */
-typedef enum sbx_code sbx_archive_sink(void *context, const void *data, size_t len,
-                                       struct sbx_err *err);
+/** The same in pieces, for files of any size: `sink` gets exactly `f->size` bytes, or it is SBX_IO. */
+SBX_MUST_USE enum sbx_code sbx_static_file_stream(const struct sbx_static_file *f,
+                                                  sbx_file_sink *sink, void *context,
+                                                  struct sbx_err *err);
+
+/** Takes the next bytes of an archive. */
+typedef sbx_file_sink sbx_archive_sink;
 /**
  * Write the static files as the one canonical uncompressed archive (F2): what the digest is taken of,
  * and what the layer of the kit's OCI artifact holds.

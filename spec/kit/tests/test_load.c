@@ -111,6 +111,12 @@ static void files_come_in_order_with_plain_modes(void **state)
     assert_string_equal(text.ptr, "hello");
 }
 
+static enum sbx_code take(void *context, const void *data, size_t len, struct sbx_err *err)
+{
+    (void)err;
+    return sbx_buf_add(context, data, len);
+}
+
 static void a_file_that_changed_is_not_read(void **state)
 {
     struct place *p = *state;
@@ -123,6 +129,14 @@ static void a_file_that_changed_is_not_read(void **state)
     assert_int_equal(sbx_static_file_read(&p->a->files.v[0], &text, &p->err), SBX_IO);
     assert_int_equal(text.len, 0);
     assert_non_null(strstr(p->err.text, "changed"));
+    assert_int_equal(sbx_static_file_stream(&p->a->files.v[0], take, &text, &p->err), SBX_IO);
+    assert_non_null(strstr(p->err.text, "changed"));
+    put(p, "files/home/x", "hell", 0644);
+    assert_int_equal(sbx_static_file_stream(&p->a->files.v[0], take, &text, &p->err), SBX_IO);
+    put(p, "files/home/x", "again", 0644);
+    sbx_buf_clear(&text);
+    assert_int_equal(sbx_static_file_stream(&p->a->files.v[0], take, &text, &p->err), SBX_OK);
+    assert_string_equal(text.ptr, "again");
 }
 
 static void links_inside_the_kit_are_followed(void **state)
