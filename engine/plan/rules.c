@@ -4,32 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool address_needs_consent(const char *text, size_t len)
-{
-    struct sbx_host host;
-
-    if (sbx_host_parse(text, len, &host, NULL) || host.kind == SBX_HOST_NAME)
-        return false;
-    return strcmp(sbx_address_class(&host.address), "public") != 0;
-}
-
-/* The host resource, or an address or range that is not public (N2, N11). */
-static bool needs_consent(const char *pattern)
-{
-    size_t len = strcspn(pattern, "/");
-    const char *colon;
-
-    if (pattern[0] == '[')
-        len = strcspn(pattern, "]") + 1;
-    else if (pattern[len] != '/' && (colon = strchr(pattern, ':')) && !strchr(colon + 1, ':'))
-        len = (size_t)(colon - pattern);
-    if (len > strlen(pattern))
-        return false;
-    return (len == 9 && !strncasecmp(pattern, "localhost", len)) ||
-           (len == 20 && !strncasecmp(pattern, "host.docker.internal", len)) ||
-           address_needs_consent(pattern, len);
-}
-
 static bool approved(const struct sbx_planner *b, const char *pattern)
 {
     for (const char *const *a = b->o->approve; a && *a; a++)
@@ -78,7 +52,7 @@ static enum sbx_code add(struct sbx_planner *b, const struct sbx_strs *list, siz
     rc = sbx_pattern_parse(list->v[i], SBX_RULE_KIT, &pattern, &r->inert, b->err);
     if (rc)
         return sbx_err_wrap(b->err, rc, "permissions.network of kit %s", kit);
-    r->needs_consent = needs_consent(list->v[i]);
+    r->needs_consent = sbx_pattern_needs_consent(&pattern);
     r->consented = r->needs_consent && approved(b, list->v[i]);
     b->p->n_rules++;
     remark(b, r, at->pos);

@@ -8,15 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LOCAL_BASE "sbx.local/base:bookworm" /* what scripts/base-image.sh builds */
-
-static enum sbx_code make_plan(struct sbx_engine *e, const struct sbx_create *c, const char *name,
-                               const char *image, struct sbx_arena *arena, struct sbx_diags *diags,
+static enum sbx_code make_plan(struct sbx_engine *e, const struct sbx_create *c,
+                               struct sbx_arena *arena, struct sbx_diags *diags,
                                struct sbx_plan **ret, struct sbx_err *err)
 {
     struct sbx_workspace *workspaces = NULL;
     struct sbx_plan_options options = {
-        .app = e->paths.app, .image = image, .n_workspaces = c->n_workspaces, .env = c->env,
+        .app = e->paths.app, .image = c->image, .n_workspaces = c->n_workspaces, .env = c->env,
         .cpus = c->cpus, .memory = c->memory, .allow_privileged = c->allow_privileged,
         .allow_userns = c->allow_userns, .approve = c->approve,
     };
@@ -26,9 +24,9 @@ static enum sbx_code make_plan(struct sbx_engine *e, const struct sbx_create *c,
     if (rc)
         return rc;
     options.workspaces = workspaces;
-    options.name = name ? name : sbx_name_default(c->artifact->name, c->n_workspaces
-                                                                         ? workspaces[0].path
-                                                                         : NULL, arena);
+    options.name = c->name ? c->name
+                           : sbx_name_default(c->artifact->name,
+                                              c->n_workspaces ? workspaces[0].path : NULL, arena);
     if (!options.name)
         return sbx_out_of_memory(err);
     rc = sbx_name_check(options.name, err);
@@ -40,7 +38,7 @@ enum sbx_code sbx_sandbox_plan(struct sbx_engine *e, const struct sbx_create *c,
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
 
-    return arena ? make_plan(e, c, c->name, c->image, arena, diags, ret, err) : sbx_out_of_memory(err);
+    return arena ? make_plan(e, c, arena, diags, ret, err) : sbx_out_of_memory(err);
 }
 
 static const char *new_id(struct sbx_arena *arena)
@@ -204,28 +202,6 @@ static enum sbx_code give_up(struct sbx_box *box, const struct sbx_create *c, en
     return rc;
 }
 
-/* The built-in shell takes the locally built image when it is there; no kit of a user bears its name. */
-static enum sbx_code prefer_local_base(struct sbx_box *box, const struct sbx_create *c,
-                                       struct sbx_err *err)
-{
-    SBX_AUTO(sbx_diags) again = { 0 };
-    struct sbx_plan *plan;
-    struct sbx_image image;
-    enum sbx_code rc;
-
-    if (c->image || c->pull == SBX_PULL_ALWAYS || strcmp(box->plan->agent, "shell") ||
-        sbx_runtime_image_ensure(box->rt, LOCAL_BASE, SBX_PULL_NEVER, NULL, box->arena, &image, NULL))
-        return SBX_OK;
-    if (sbx_diags_init(&again))
-        return sbx_out_of_memory(err);
-    rc = make_plan(box->e, c, box->name, LOCAL_BASE, box->arena, &again, &plan, err);
-    if (rc)
-        return rc;
-    sbx_plan_free(box->plan);
-    box->plan = plan;
-    return SBX_OK;
-}
-
 static enum sbx_code open_runtime(struct sbx_box *box, const struct sbx_create *c,
                                   struct sbx_err *err)
 {
@@ -234,8 +210,7 @@ static enum sbx_code open_runtime(struct sbx_box *box, const struct sbx_create *
     if (rc)
         return rc;
     box->info = sbx_runtime_info(box->rt);
-    rc = prefer_local_base(box, c, err);
-    return rc ? rc : sbx_plan_check(box->plan, box->info, err);
+    return sbx_plan_check(box->plan, box->info, err);
 }
 
 enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *c,
@@ -245,7 +220,7 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
     SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
     SBX_AUTO_PTR(sbx_plan) plan = NULL;
     const char *name = NULL;
-    enum sbx_code rc = make_plan(e, c, c->name, c->image, arena, diags, &plan, err);
+    enum sbx_code rc = make_plan(e, c, arena, diags, &plan, err);
 
     if (!rc && !(name = sbx_arena_strdup(arena, plan->name)))
         rc = sbx_out_of_memory(err);

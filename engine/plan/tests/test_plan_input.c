@@ -211,6 +211,29 @@ static void the_gate_gets_rules_of_preset_user_and_kits(void **state)
     free(text);
 }
 
+/* The plan asks for consent exactly where the gate wants it: odd spellings are no way around. */
+static void rules_for_this_machine_need_consent_in_any_spelling(void **state)
+{
+    static const struct { const char *pattern; bool want; } rows[] = {
+        { "localhost:8080", true }, { "LOCALHOST:8080", true }, { "host.docker.internal:1", true },
+        { "127.0.0.1:80", true }, { "127.1:80", true }, { "[::1]:80", true }, { "10.0.0.0/8", true },
+        { "192.168.1.1", true }, { "[fd00::1]:443", true }, { "example.com:443", false },
+        { "8.8.8.8:53", false }, { "**.example.com", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static const struct sbx_plan_options o = { .name = "n" };
+        char spec[128];
+
+        snprintf(spec, sizeof(spec), "permissions: { network: { allow: [\"%s\"] } }\n",
+                 rows[i].pattern);
+        SBX_AUTO_PTR(sbx_plan) p = plan_of(spec, &o);
+        if (p->rules[0].needs_consent != rows[i].want)
+            fail_msg("%s: %d", rows[i].pattern, !rows[i].want);
+    }
+}
+
 static void a_bad_preset_or_rule_of_the_user_is_an_error(void **state)
 {
     static const struct sbx_user_rule rules[] = {
@@ -256,6 +279,7 @@ int main(void)
         cmocka_unit_test(agents_are_launched_by_the_table),
         cmocka_unit_test(the_kits_section_is_replaced_and_the_users_text_stays),
         cmocka_unit_test(the_gate_gets_rules_of_preset_user_and_kits),
+        cmocka_unit_test(rules_for_this_machine_need_consent_in_any_spelling),
         cmocka_unit_test(a_bad_preset_or_rule_of_the_user_is_an_error),
         cmocka_unit_test(what_is_not_a_plan_is_refused),
     };

@@ -284,21 +284,28 @@ enum sbx_code box_running(struct oci *o, const char *id, struct box *ret, struct
     return rc;
 }
 
+static enum sbx_code open_containers(struct oci *o, DIR **ret, struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = openat(o->containers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    *ret = fd < 0 ? NULL : fdopendir(fd);
+    if (!*ret)
+        return sbx_err_errno(err, "read %s/containers", o->state);
+    (void)sbx_take_fd(&fd);
+    return SBX_OK;
+}
+
 enum sbx_code box_each(struct oci *o,
                        enum sbx_code (*each)(struct oci *o, struct box *b, void *ctx,
                                              struct sbx_err *err),
                        void *ctx, struct sbx_err *err)
 {
-    int fd = openat(o->containers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    enum sbx_code rc = SBX_OK;
     struct dirent *e;
+    DIR *d;
+    enum sbx_code rc = open_containers(o, &d, err);
 
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return sbx_err_errno(err, "read %s/containers", o->state);
-    }
+    if (rc)
+        return rc;
     while (!rc && (e = readdir(d))) {
         SBX_AUTO(box) b = BOX_INIT;
 
@@ -326,16 +333,12 @@ enum sbx_code oci_lock(struct oci *o, int *ret, struct sbx_err *err)
 
 enum sbx_code box_sweep(struct oci *o, struct sbx_err *err)
 {
-    int fd = openat(o->containers, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    enum sbx_code rc = SBX_OK;
     struct dirent *e;
+    DIR *d;
+    enum sbx_code rc = open_containers(o, &d, err);
 
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return sbx_err_errno(err, "read %s/containers", o->state);
-    }
+    if (rc)
+        return rc;
     while (!rc && (e = readdir(d))) {
         char spec[512];
 
