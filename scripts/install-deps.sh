@@ -3,6 +3,7 @@
 #
 #   scripts/install-deps.sh build   compile sbx and make the base image
 #   scripts/install-deps.sh test    the same, and all that the tests start or call
+#   scripts/install-deps.sh soak    the same, and what only scripts/soak.sh calls
 set -eu
 
 BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
@@ -11,11 +12,13 @@ BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
 TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo
  tmux jq openssl busybox-static shellcheck procps zsh fish nftables socat strace file
  python3-jsonschema python3-yaml'
+SOAK='gcovr'
 
 case ${1:-} in
 build) wanted=$BUILD ;;
 test) wanted="$BUILD $TEST" ;;
-*) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+soak) wanted="$BUILD $TEST $SOAK" ;;
+*) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
 missing=''

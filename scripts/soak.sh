@@ -5,6 +5,7 @@
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
 #   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc; the gate beside tinyproxy
 #   scripts/soak.sh valgrind           the unit tests under valgrind
+#   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,10 +37,21 @@ valgrind_units() {
         --overwrite MemoryCheckCommandOptions="--leak-check=full --error-exitcode=99 --trace-children=no"
 }
 
+coverage() {
+    command -v gcovr >/dev/null || { echo "soak: needs gcovr: scripts/install-deps.sh soak" >&2; exit 1; }
+    cmake --preset coverage >/dev/null
+    cmake --build --preset coverage --target spec/all
+    find build/coverage -name '*.gcda' -delete
+    ctest --test-dir build/coverage/spec -L unit -j "$(nproc)" --output-on-failure
+    gcovr --root . --object-directory build/coverage build/coverage/spec --filter spec/ \
+        --exclude '.*/(tests|fuzz|bench)/' --fail-under-line 95
+}
+
 case ${1:-} in
 fuzz) fuzz "${2:-}" ;;
 kills) exec scripts/soak/kills.sh "${2:-200}" ;;
 bench) exec scripts/soak/bench.sh ;;
 valgrind) valgrind_units ;;
-*) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+coverage) coverage ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

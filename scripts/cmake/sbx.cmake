@@ -4,6 +4,7 @@
 option(SBX_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 option(SBX_FUZZ "Build libFuzzer targets (clang)" OFF)
 option(SBX_BENCH "Build benchmarks" OFF)
+option(SBX_COVERAGE "Count the lines that tests reach (gcc --coverage)" OFF)
 option(SBX_WERROR "Warnings are errors (our CI)" OFF)
 option(SBX_FAULTS "Honour SBX_FAULT=step:N and other test switches; never in an installed build" ON)
 
@@ -44,6 +45,10 @@ if(SBX_SANITIZE)
 endif()
 if(SBX_FUZZ)
   target_compile_options(sbx_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(SBX_COVERAGE)
+  target_compile_options(sbx_flags INTERFACE --coverage -fprofile-update=atomic)
+  target_link_options(sbx_flags INTERFACE --coverage)
 endif()
 
 # sbx_add_library(NAME SOURCES a.c ... [LIBS x ...] [INCLUDE dir ...])

@@ -112,16 +112,24 @@ static enum sbx_code add_real(double v, struct sbx_buf *out)
     return sbx_buf_addf(out, "%.*s.%s", d.point, d.digits, d.digits + d.point);
 }
 
-/* An integer that a double cannot hold would be changed in silence: refuse it. */
+/*
+ * An integer that a double cannot hold would be changed in silence: refuse it. So would one whose
+ * shortest digits are those of a neighbour, for every reader that has whole numbers.
+ */
 static enum sbx_code add_integer(json_int_t v, struct sbx_buf *out)
 {
     const json_int_t exact = 9007199254740992; /* 2^53 */
+    size_t before = out->len;
+    char text[32];
+    enum sbx_code rc;
 
+    snprintf(text, sizeof(text), "%lld", (long long)v);
     if (v >= -exact && v <= exact)
-        return sbx_buf_addf(out, "%lld", (long long)v);
-    if (v > INT64_MAX - 1024 || (json_int_t)(double)v != v) /* above, the cast back overflows */
-        return SBX_SCHEMA;
-    return add_real((double)v, out);
+        return sbx_buf_adds(out, text);
+    rc = add_real((double)v, out);
+    if (!rc && strcmp(out->ptr + before, text))
+        rc = SBX_SCHEMA;
+    return rc;
 }
 
 /* --- strings ------------------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@
  * ECMAScript writes them.
  * On failure `out` is as it was.
  * @return SBX_OK, SBX_LIMIT, SBX_NO_MEMORY, or SBX_SCHEMA for what a JSON number cannot hold: NaN,
- *         infinity, an integer above 2^53 that a double would round
+ *         infinity, an integer above 2^53 that would be read back as another one
  */
 SBX_MUST_USE enum sbx_code sbx_json_canonical(const json_t *value, struct sbx_buf *out);
 
