@@ -24,8 +24,9 @@ static void wipe(char *text)
 /* stdin and stdout are one socket pair; it must not ask on the terminal by itself. */
 static enum sbx_code spawn(int fd, pid_t *ret, struct sbx_err *err)
 {
-    char *const argv[] = { (char *)"env", (char *)"GIT_TERMINAL_PROMPT=0", (char *)"git",
-                           (char *)"credential", (char *)"fill", NULL };
+    char *const argv[] = { (char *)"env",  (char *)"GIT_TERMINAL_PROMPT=0",
+                           (char *)"git",  (char *)"credential",
+                           (char *)"fill", NULL };
     posix_spawn_file_actions_t actions;
     int number = posix_spawn_file_actions_init(&actions);
 
@@ -133,22 +134,20 @@ enum sbx_code git_credential_fill(const char *url, char **ret_user, char **ret_s
 int git_login_acquire(git_credential **out, const char *url, const char *user, unsigned types,
                       void *payload)
 {
-    struct git_login *l = payload;
+    const struct sbx_git2 *git = sbx_git2(NULL);
+    struct git_job *job = payload;
     char *name = NULL, *secret = NULL;
     int rc = GIT_EAUTH;
 
-    if (types & GIT_CREDENTIAL_USERNAME)
-        return l->git->credential_username_new(out, user ? user : "git");
-    if ((types & GIT_CREDENTIAL_SSH_KEY) && !l->asked_agent) {
-        l->asked_agent = true;
-        return l->git->credential_ssh_key_from_agent(out, user ? user : "git");
-    }
-    if ((types & GIT_CREDENTIAL_USERPASS_PLAINTEXT) && !l->asked_helper) {
-        l->asked_helper = true;
-        if (!git_credential_fill(url, &name, &secret, NULL))
-            rc = l->git->credential_userpass_plaintext_new(out, name, secret);
-        wipe(name);
-        wipe(secret);
-    }
+    (void)user;
+    if (!(types & GIT_CREDENTIAL_USERPASS_PLAINTEXT) || job->asked_helper)
+        return rc;
+    job->asked_helper = true;
+    git_waits(job, true);
+    if (!git_credential_fill(url, &name, &secret, NULL))
+        rc = git->credential_userpass_plaintext_new(out, name, secret);
+    git_waits(job, false);
+    wipe(name);
+    wipe(secret);
     return rc;
 }

@@ -10,10 +10,14 @@
 #define DEPTH_MAX 128  /* directories within each other */
 #define PATH_SIZE 4096 /* bytes of a path below the root */
 
-struct export {
+#define LFS_MARK "version https://git-lfs.github.com/spec/"
+#define LFS_MAX 1024 /* bytes: pointers of LFS are smaller by their specification */
+
+struct export
+{
     const struct sbx_git2 *git;
     git_repository *repo;
-    const char *kit;
+    struct git_job *job;
     size_t files;
     long long bytes;
     char path[PATH_SIZE]; /* of the entry */
@@ -26,11 +30,22 @@ static bool bad_name(const char *name)
            strchr(name, '/');
 }
 
-static bool in_kit(const struct export *x)
+static mode_t mode_of(int mode, const char *data, size_t len)
 {
-    size_t len = strlen(x->kit);
+    bool lfs = len < LFS_MAX && len > strlen(LFS_MARK) && !memcmp(data, LFS_MARK, strlen(LFS_MARK));
 
-    return !len || (!strncmp(x->path, x->kit, len) && (x->path[len] == '/' || !x->path[len]));
+    return (mode == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644) | (lfs ? GIT_MARK : 0);
+}
+
+static enum sbx_code write_link(const struct export *x, int dir, const char *name, const char *data,
+                                size_t len, struct sbx_err *err)
+{
+    char target[PATH_SIZE] = "";
+
+    if (len >= sizeof(target) || memchr(data, '\0', len))
+        return sbx_err_set(err, SBX_SCHEMA, "%s: not a link that a directory can hold", x->path);
+    memcpy(target, data, len);
+    return symlinkat(target, dir, name) ? sbx_err_errno(err, "make link %s", x->path) : SBX_OK;
 }
 
 static enum sbx_code write_blob(struct export *x, int dir, const char *name, const git_oid *id,
@@ -50,15 +65,10 @@ static enum sbx_code write_blob(struct export *x, int dir, const char *name, con
     if (x->bytes > SBX_GIT_BYTES_MAX) {
         rc = sbx_err_set(err, SBX_LIMIT, "the commit has more than %lld bytes", SBX_GIT_BYTES_MAX);
     } else if (mode == GIT_FILEMODE_LINK) {
-        char target[PATH_SIZE] = "";
-
-        memcpy(target, data, len < sizeof(target) ? len : 0);
-        if (symlinkat(target, dir, name))
-            rc = sbx_err_errno(err, "make link %s", x->path);
+        rc = write_link(x, dir, name, data, len, err);
     } else {
         fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 || (len && sbx_write_all(fd, data, len)) ||
-            fchmod(fd, mode == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644))
+        if (fd < 0 || (len && sbx_write_all(fd, data, len)) || fchmod(fd, mode_of(mode, data, len)))
             rc = sbx_err_errno(err, "write %s", x->path);
     }
     x->git->blob_free(blob);
@@ -95,11 +105,11 @@ static enum sbx_code write_entry(struct export *x, const git_tree_entry *e, int 
         return sbx_err_set(err, SBX_SCHEMA, "%s: not a name for a file", x->path);
     if (++x->files > SBX_GIT_FILES_MAX)
         return sbx_err_set(err, SBX_LIMIT, "the commit has more than %d files", SBX_GIT_FILES_MAX);
-    if (mode == GIT_FILEMODE_COMMIT && in_kit(x))
-        return sbx_err_set(err, SBX_UNSUPPORTED,
-                           "%s is a submodule: copy its files into the kit's repository", x->path);
-    if (mode == GIT_FILEMODE_COMMIT)
-        return SBX_OK;
+    git_alive(x->job);
+    if (mode == GIT_FILEMODE_COMMIT) /* refused where a kit has it */
+        return mkdirat(dir, name, 0700) || fchmodat(dir, name, 0755 | GIT_MARK, 0)
+                   ? sbx_err_errno(err, "make %s", x->path)
+                   : SBX_OK;
     return mode == GIT_FILEMODE_TREE ? write_dir(x, dir, name, id, depth, err)
                                      : write_blob(x, dir, name, id, mode, err);
 }
@@ -126,7 +136,7 @@ static enum sbx_code write_tree(struct export *x, const git_tree *tree, int dir,
 }
 
 enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo, git_tree *tree, int dir,
-                         const char *kit, struct sbx_err *err)
+                         struct git_job *job, struct sbx_err *err)
 {
     SBX_AUTO_FREE struct export *x = calloc(1, sizeof(*x));
 
@@ -134,6 +144,6 @@ enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo, git_t
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     x->git = git;
     x->repo = repo;
-    x->kit = kit;
+    x->job = job;
     return write_tree(x, tree, dir, 0, err);
 }

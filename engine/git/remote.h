@@ -2,33 +2,80 @@
 #ifndef SBX_GIT_PRIVATE_H
 #define SBX_GIT_PRIVATE_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "sbx/git.h"
 #include "sbx/late_git.h"
 
-#define CREDENTIAL_MAX 65536  /* bytes of what `git credential` says */
-#define CREDENTIAL_MS 60000   /* it may ask a keyring that asks the user to unlock it */
+#define CREDENTIAL_MAX 65536 /* bytes of what `git credential` says */
+#define CREDENTIAL_MS 60000  /* it may ask a keyring that asks the user to unlock it */
+#define SSH_WORDS_MAX 2000 /* bytes kept of what ssh says on stderr: some lines, with the banner */
 
-/* State of the credential callback of one connection. */
-struct git_login {
-    const struct sbx_git2 *git;
-    bool asked_agent, asked_helper; /* each is asked once: refused is refused */
+/* ---- worker.c: libgit2 works in a process of its own, which can be ended at any time ---- */
+
+/* One piece of work; lives in both processes. */
+struct git_job {
+    const struct sbx_git_source *source;
+    const char *dir; /* of a fetch: where */
+    char commit[41]; /* of a look-up: the answer */
+    int tell;        /* the worker's end of the wire */
+    long told_ms;
+    bool too_big;            /* the fetch passed SBX_GIT_BYTES_MAX */
+    bool asked_helper;       /* each is asked once: refused is refused */
+    char ssh[SSH_WORDS_MAX]; /* what ssh said; "": it was not run, or silent */
 };
+typedef enum sbx_code (*git_work)(struct git_job *job, struct sbx_err *err);
 
-/* git_credential_acquire_cb; payload: struct git_login */
+/* Signals that end programs are held while something is half-made, and take effect after. */
+struct git_signals {
+    sigset_t before;
+    int fd, got; /* readable where one came; its number, or 0 */
+};
+SBX_MUST_USE enum sbx_code git_signals_hold(struct git_signals *s, struct sbx_err *err);
+/* Wait; true: a signal came. */
+bool git_signals_wait(struct git_signals *s, int ms);
+void git_signals_release(struct git_signals *s);
+
+/* Run `work` in a worker: its error and its job->commit come back. SBX_TIMEOUT, SBX_CANCELED. */
+SBX_MUST_USE enum sbx_code git_in_worker(git_work work, struct git_job *job,
+                                         struct git_signals *signals, struct sbx_err *err);
+/* In the worker: it goes on; now it waits for somebody who has a limit of his own; now no longer. */
+void git_alive(struct git_job *job);
+void git_waits(struct git_job *job, bool waits);
+
+/* ---- credential.c ---- */
+
+/* git_credential_acquire_cb; payload: struct git_job */
 int git_login_acquire(git_credential **out, const char *url, const char *user, unsigned types,
                       void *payload);
 /* Run `git credential fill` for a URL; secrets, malloc'd, the caller's to wipe. */
 SBX_MUST_USE enum sbx_code git_credential_fill(const char *url, char **ret_user, char **ret_secret,
                                                struct sbx_err *err);
-/* The library's last error, with what we were doing. */
-enum sbx_code git_failed(const struct sbx_git2 *git, const struct git_login *login, int code,
-                         const char *url, struct sbx_err *err);
 
-/* export.c: a tree as files below DIR. `kit`: the directory where submodules are refused; "": all. */
+/* ---- remote.c: work of the worker ---- */
+
+/* Fetch into a repository job->dir/repo, export to job->dir/tree. */
+SBX_MUST_USE enum sbx_code git_bring(struct git_job *job, struct sbx_err *err);
+/* The commit of a branch or tag. */
+SBX_MUST_USE enum sbx_code git_look(struct git_job *job, struct sbx_err *err);
+
+/* ---- ssh.c: ssh:// goes through the user's ssh ---- */
+
+SBX_MUST_USE enum sbx_code git_ssh_use(const struct sbx_git2 *git, struct git_job *job,
+                                       struct sbx_err *err);
+/* What ssh said as an error of ours. */
+enum sbx_code git_ssh_failed(const struct git_job *job, struct sbx_err *err);
+
+/* ---- export.c: a tree as files below DIR ---- */
+
+/* Marks that no repository can hold, for what a kit must not: on the directory of a submodule and on a
+   file that is a pointer of LFS. */
+#define GIT_MARK S_ISVTX
+
 SBX_MUST_USE enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo,
-                                      git_tree *tree, int dir, const char *kit,
+                                      git_tree *tree, int dir, struct git_job *job,
                                       struct sbx_err *err);
 
 #endif

@@ -1,10 +1,13 @@
 #include "sbx/resolve_remote.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "resolve_impl.h"
 #include "sbx/git.h"
 
+#define UNRESERVED                                                                                 \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~" /* RFC 3986 2.3 */
 #define LOOK_MS 3000 /* of a look-up that only makes a refusal more helpful (C11) */
 
 static bool is_artifact(const struct sbx_ref *ref)
@@ -14,7 +17,8 @@ static bool is_artifact(const struct sbx_ref *ref)
 
 static struct sbx_git_source git_of(const struct sbx_ref *ref)
 {
-    return (struct sbx_git_source){ ref->url, ref->revision, ref->subdir };
+    return (
+        struct sbx_git_source){ .url = ref->url, .commit = ref->revision, .subdir = ref->subdir };
 }
 
 static enum sbx_code fetch_git(const struct sbx_kit_io *io, const struct sbx_ref *ref,
@@ -26,17 +30,35 @@ static enum sbx_code fetch_git(const struct sbx_kit_io *io, const struct sbx_ref
     return rc ? sbx_err_wrap(err, rc, "kit %s", ref->text) : SBX_OK;
 }
 
-static enum sbx_code look_git(const struct sbx_ref *ref, struct sbx_arena *arena, const char **ret,
-                              struct sbx_err *err)
+/* A directory as it stands behind "dir=". */
+static const char *encode(const char *dir, struct sbx_arena *arena)
+{
+    char *out = sbx_arena_alloc(arena, 3 * strlen(dir) + 1), *p = out;
+
+    for (; out && *dir; dir++)
+        if (*dir == '/' || strchr(UNRESERVED, *dir))
+            *p++ = *dir;
+        else
+            p += sprintf(p, "%%%02X", (unsigned char)*dir);
+    return out;
+}
+
+static enum sbx_code look_git(const struct sbx_ref *ref, bool hurry, struct sbx_arena *arena,
+                              const char **ret, struct sbx_err *err)
 {
     struct sbx_git_source source = git_of(ref);
+    const char *dir;
     char commit[41];
-    enum sbx_code rc = sbx_git_look(&source, commit, err);
+    enum sbx_code rc;
 
+    source.limit_ms = hurry ? LOOK_MS : 0;
+    rc = sbx_git_look(&source, commit, err);
     if (rc)
         return rc;
-    *ret = sbx_arena_printf(arena, "git+%s#ref=%s%s%s", ref->url, commit, ref->subdir ? "&dir=" : "",
-                            ref->subdir ? ref->subdir : "");
+    dir = encode(ref->subdir ? ref->subdir : "", arena);
+    *ret = dir ? sbx_arena_printf(arena, "git+%s#ref=%s%s%s", ref->url, commit, *dir ? "&dir=" : "",
+                                  dir)
+               : NULL;
     return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
@@ -60,10 +82,8 @@ static enum sbx_code look(void *data, const struct sbx_ref *ref, bool hurry,
     char digest[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc;
 
-    if (!is_artifact(ref)) /* libgit2 knows no limit of time: only files are looked at in a hurry */
-        return hurry && strncmp(ref->url, "file://", 7)
-                   ? sbx_err_set(err, SBX_TIMEOUT, "not looked up")
-                   : look_git(ref, arena, ret, err);
+    if (!is_artifact(ref))
+        return look_git(ref, hurry, arena, ret, err);
     if (hurry)
         io.limit_ms = LOOK_MS;
     rc = sbx_kit_look(&io, &place, digest, err);
@@ -88,8 +108,9 @@ enum sbx_code sbx_remote_require_immutable(const struct sbx_remote *remote,
 
     if (!rc || !remote->look || remote->look(remote->data, ref, true, arena, &now, &unused))
         return rc;
-    return sbx_err_set(err, rc,
-                       "kit reference \"%.200s\" can move: kits are taken by digest or commit only; "
-                       "write what it is now: %s",
-                       ref->text, now);
+    return sbx_err_set(
+        err, rc,
+        "kit reference \"%.200s\" can move: kits are taken by digest or commit only; "
+        "write what it is now: %s",
+        ref->text, now);
 }

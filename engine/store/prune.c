@@ -116,7 +116,7 @@ enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
     return rc;
 }
 
-/* A download that is running holds its lock. */
+/* Who is at work on it holds its lock: a download's file, a commit's directory. */
 static bool is_running(const char *path)
 {
     SBX_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -130,7 +130,7 @@ enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *
     char path[CACHE_PATH + 300], away[CACHE_PATH + 300];
 
     snprintf(path, sizeof(path), "%.4000s/%s/%.255s", c->dir, e->place, e->name);
-    if (!strcmp(e->kind, "partial") && is_running(path))
+    if ((!strcmp(e->kind, "partial") || !strcmp(e->kind, "leftover")) && is_running(path))
         return SBX_OK;
     /* Its name goes first: nobody may find half of it. */
     snprintf(away, sizeof(away), "%.4000s/%s/.gone-%ld-%.64s", c->dir, e->place, (long)getpid(),

@@ -1,27 +1,55 @@
 #!/usr/bin/env python3
-"""git over http by git's own http-backend; /private/ wants hugo:s3cret.  usage: server.py ROOT   prints its port"""
+"""git over http by git's own http-backend, and what else servers do.
+
+usage: server.py ROOT LOG [CERTIFICATE KEY]    prints its port (and that of TLS); LOG gets a line for each request
+
+/private/...  wants hugo:s3cret      /moved/...  is at /...      /away/...  is on another host, which wants a log-in
+/error/...    403 with a text
+"""
 import base64
 import os
+import ssl
 import subprocess
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-ROOT = sys.argv[1]
+ROOT, LOG = sys.argv[1:3]
 WANT = "Basic " + base64.b64encode(b"hugo:s3cret").decode()
+lock = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def empty(self, status, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_GET(self):
-        if self.path.startswith("/private/") and self.headers.get("Authorization") != WANT:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="test"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        path, _, query = self.path.replace("/private/", "/", 1).partition("?")
+        given = self.headers.get("Authorization")
+        with lock, open(LOG, "a") as f:
+            f.write(f"{self.command} {self.headers.get('Host')} {self.path} {'log-in' if given else '-'}\n")
+        _, kind, rest = (self.path + "/").split("/", 2)
+        rest = "/" + rest.rstrip("/")
+        if kind == "moved":
+            return self.empty(301, Location=rest)
+        if kind == "away":
+            return self.empty(302, Location=f"http://localhost:{self.server.server_port}/private{rest}")
+        if kind == "error":
+            return self.empty(403)
+        if kind == "private":
+            if given != WANT:
+                return self.empty(401, WWW_Authenticate='Basic realm="test"')
+            return self.serve(rest)
+        return self.serve(self.path)
+
+    def serve(self, path):
+        path, _, query = path.partition("?")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         env = {**os.environ, "GIT_PROJECT_ROOT": ROOT, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
                "QUERY_STRING": query, "REQUEST_METHOD": self.command,
@@ -43,5 +71,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
+ports = [server.server_port]
+if len(sys.argv) > 4:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[3], sys.argv[4])
+    secure = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    threading.Thread(target=secure.serve_forever, daemon=True).start()
+    ports.append(secure.server_port)
+print(*ports, flush=True)
 server.serve_forever()

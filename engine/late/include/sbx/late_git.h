@@ -7,18 +7,20 @@
 #define SBX_LATE_GIT_H
 
 #include <git2.h>
+#include <git2/sys/transport.h>
 
 #include "sbx/err.h"
 
 #define SBX_GIT_FUNCTIONS(X)                                                                       \
     X(libgit2_init)                                                                                \
+    X(libgit2_opts)                                                                                \
     X(error_last)                                                                                  \
     X(repository_init)                                                                             \
     X(repository_free)                                                                             \
     X(remote_create_anonymous)                                                                     \
     X(remote_create_detached)                                                                      \
     X(remote_fetch)                                                                                \
-    X(remote_connect)                                                                              \
+    X(remote_connect_ext)                                                                          \
     X(remote_ls)                                                                                   \
     X(remote_free)                                                                                 \
     X(oid_fromstr)                                                                                 \
@@ -39,8 +41,12 @@
     X(blob_rawsize)                                                                                \
     X(blob_free)                                                                                   \
     X(credential_userpass_plaintext_new)                                                           \
-    X(credential_ssh_key_from_agent)                                                               \
-    X(credential_username_new)
+    X(transport_register)                                                                          \
+    X(transport_smart)                                                                             \
+    X(config_open_default)                                                                         \
+    X(config_get_string_buf)                                                                       \
+    X(config_free)                                                                                 \
+    X(buf_dispose)
 
 struct sbx_git2 {
 #define SBX_GIT_FIELD(name) __typeof__(git_##name) *name;
