@@ -6,41 +6,56 @@
 
 #define BLOCKED_SHOWN 10 /* hosts in the summary; the log has the rest */
 
-static FILE *open_log(struct sbx_session *s, const char *name)
+static const char *path_of(struct sbx_session *s, const char *name)
 {
     struct sbx_err unused = SBX_ERR_INIT;
     const char *path = NULL;
 
-    if (sbx_sandbox_log_path(s->engine, name, s->cli->arena, &path, &unused))
-        return NULL;
-    return fopen(path, "re");
+    return sbx_sandbox_log_path(s->engine, name, s->cli->arena, &path, &unused) ? NULL : path;
 }
 
-long sbx_blocked_mark(struct sbx_session *s, const char *name)
+struct sbx_log_mark sbx_blocked_mark(struct sbx_session *s, const char *name)
 {
-    FILE *log = open_log(s, name);
-    long end = 0;
+    const char *path = path_of(s, name);
+    struct stat st;
 
-    if (!log)
-        return 0;
-    if (!fseek(log, 0, SEEK_END))
-        end = ftell(log);
-    fclose(log);
-    return end < 0 ? 0 : end;
+    if (!path || stat(path, &st))
+        return (struct sbx_log_mark){ 0 };
+    return (struct sbx_log_mark){ st.st_ino, st.st_size };
 }
 
-void sbx_blocked_tell(struct sbx_session *s, const char *name, long mark)
+/* What came behind the mark; the part that has it may have been rotated away. */
+static void read_since(struct sbx_log_view *v, FILE *log[SBX_LOG_PARTS], struct sbx_log_mark mark)
+{
+    struct sbx_err unused = SBX_ERR_INIT;
+    bool seen = !mark.ino;
+
+    for (int i = 0; i < SBX_LOG_PARTS; i++) {
+        struct stat st;
+
+        if (!log[i] || fstat(fileno(log[i]), &st))
+            continue;
+        if (st.st_ino == mark.ino && fseeko(log[i], mark.size, SEEK_SET))
+            return;
+        seen |= st.st_ino == mark.ino;
+        if ((seen || i == SBX_LOG_PARTS - 1) && sbx_log_view_add(v, log[i], &unused))
+            return;
+    }
+}
+
+void sbx_blocked_tell(struct sbx_session *s, const char *name, struct sbx_log_mark mark)
 {
     SBX_AUTO(sbx_log_view) v = { .arena = s->cli->arena };
     struct sbx_err unused = SBX_ERR_INIT;
-    FILE *log = open_log(s, name);
+    FILE *log[SBX_LOG_PARTS] = { NULL };
+    const char *path = path_of(s, name);
     size_t n = 0;
 
-    if (!log)
+    if (!path || sbx_log_open(path, log, &unused))
         return;
-    if (!fseek(log, mark, SEEK_SET) && !sbx_log_view_add(&v, log, &unused))
-        sbx_log_view_sort(&v);
-    fclose(log);
+    read_since(&v, log, mark);
+    sbx_log_close(log);
+    sbx_log_view_sort(&v);
     for (size_t i = 0; i < v.n; i++) {
         if (v.rows[i].section != SBX_LOG_BLOCKED || ++n > BLOCKED_SHOWN)
             continue;

@@ -1,6 +1,7 @@
 /* policy log --follow: records as they come, over a removal and a new sandbox of the name. */
 #include "logfollow.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,6 +49,12 @@ static void print_human(struct sbx_cli *cli, const json_t *r)
         return;
     where = port ? sbx_arena_printf(arena, strchr(host, ':') ? "[%s]:%lld" : "%s:%lld", host, port)
                  : host;
+    if (*field(r, "event")) { /* of the gate itself */
+        fprintf(cli->out, "%s %s gate %s %s\n", sbx_out_clean(arena, field(r, "time")),
+                sbx_out_clean(arena, field(r, "sandbox")), sbx_out_clean(arena, field(r, "event")),
+                sbx_out_clean(arena, field(r, "reason")));
+        return;
+    }
     fprintf(cli->out, "%s %s %-5s %s %s", sbx_out_clean(arena, field(r, "time")),
             sbx_out_clean(arena, field(r, "sandbox")), sbx_out_clean(arena, field(r, "decision")),
             sbx_out_clean(arena, where && *where ? where : "-"),
@@ -67,7 +74,7 @@ static void print_record(struct follow *f, const char *line, size_t len)
         ;
     else if (f->what->raw || cli->format != SBX_FORMAT_TABLE)
         fwrite(line, 1, len, cli->out);
-    else
+    else if (strcmp(field(record, "event"), "close"))
         print_human(cli, record);
     json_decref(record);
 }
@@ -118,10 +125,12 @@ static enum sbx_code look(struct follow *f, struct tail *t, bool first, struct s
     t->gone = strstr(path, "/logs/") != NULL && !strstr(path, "/sandboxes/");
     if (stat(path, &st) || (t->log && st.st_ino == t->ino))
         return SBX_OK;
-    drain(f, t);
+    drain(f, t); /* to the end of the part that was rotated away */
     if (t->log)
         fclose(t->log);
-    t->log = fopen(path, "re");
+    t->log = sbx_log_open_part(path, false, &st);
+    if (!t->log && errno == ENOENT)
+        return SBX_OK; /* in the middle of a rotation */
     if (!t->log)
         return sbx_err_errno(err, "read %s", path);
     t->ino = st.st_ino;

@@ -44,9 +44,11 @@ void sbx_progress_end(struct sbx_session *s);
 
 /* ---- what the gate refused meanwhile (blocked.c) ---- */
 
-long sbx_blocked_mark(struct sbx_session *s, const char *name); /**< where the log ends now */
+struct sbx_log_mark { unsigned long long ino; long long size; };
+/** Where the log ends now. */
+struct sbx_log_mark sbx_blocked_mark(struct sbx_session *s, const char *name);
 /** Tell the hosts that were refused since the mark, on stderr. */
-void sbx_blocked_tell(struct sbx_session *s, const char *name, long mark);
+void sbx_blocked_tell(struct sbx_session *s, const char *name, struct sbx_log_mark mark);
 
 /* ---- signals (signals.c) ---- */
 

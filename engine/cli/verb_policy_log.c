@@ -32,35 +32,34 @@ static const struct sbx_opt rows[] = {
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
 static const char *const section_names[] = { "Blocked requests", "Allowed requests",
-                                             "Failed requests" };
-static const char *const section_keys[] = { "blocked_hosts", "allowed_hosts", "failed_hosts" };
-
-#define PARTS 2 /* of a log: the older one, and the one that is written */
+                                             "Failed requests", "Ends of the gate" };
+static const char *const section_keys[] = { "blocked_hosts", "allowed_hosts", "failed_hosts",
+                                            "gate_ends" };
 
 static enum sbx_code open_log(struct sbx_cli *cli, struct sbx_session *s, const char *name,
-                              FILE *ret[PARTS], struct sbx_err *err)
+                              FILE *ret[SBX_LOG_PARTS], struct sbx_err *err)
 {
-    const char *path = NULL, *parts[PARTS];
+    const char *path = NULL;
     enum sbx_code rc = sbx_sandbox_log_path(s->engine, name, cli->arena, &path, err);
 
-    if (rc)
-        return rc;
-    parts[0] = sbx_arena_printf(cli->arena, "%s.1", path);
-    parts[1] = path;
-    for (int i = 0; i < PARTS; i++) {
-        ret[i] = parts[i] ? fopen(parts[i], "re") : NULL;
-        if (!ret[i] && errno != ENOENT) /* no file: nothing was asked yet */
-            return sbx_err_errno(err, "read %s", path);
-    }
-    return SBX_OK;
+    return rc ? rc : sbx_log_open(path, ret, err);
 }
 
 static json_t *row_json(const struct sbx_log_row *r)
 {
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "vm_name", r->sandbox, "type",
-                     r->type, "host", r->host, "proxy_type", r->proxy, "rule", r->rule, "reason",
-                     r->reason, "last_seen", r->last, "count_since", r->first, "count",
-                     (json_int_t)r->count);
+    json_t *row = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I}", "vm_name", r->sandbox, "type",
+                            r->type, "host", r->host, "proxy_type", r->proxy, "rule", r->rule,
+                            "reason", r->reason, "last_seen", r->last, "count_since", r->first,
+                            "count", (json_int_t)r->count);
+
+    if (row && r->section == SBX_LOG_ALLOWED &&
+        (json_object_set_new(row, "bytes_in", json_integer(r->bytes_in)) ||
+         json_object_set_new(row, "bytes_out", json_integer(r->bytes_out)) ||
+         json_object_set_new(row, "duration_ms", json_integer(r->duration_ms)))) {
+        json_decref(row);
+        return NULL;
+    }
+    return row;
 }
 
 static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit,
@@ -113,8 +112,9 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_log_view *v,
 
 static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit)
 {
-    for (size_t i = 0; i < v->n && i < limit; i++)
-        fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
+    for (size_t i = 0, n = 0; i < v->n && n < limit; i++)
+        if (v->rows[i].section != SBX_LOG_ENDED && ++n)
+            fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
 }
 
 /* A record from then on? */
@@ -158,22 +158,22 @@ static enum sbx_code raw_part(struct sbx_cli *cli, FILE *log, size_t *skip, cons
 }
 
 /* The records as the gate wrote them; only the last `limit` of those that count. */
-static enum sbx_code raw(struct sbx_cli *cli, FILE *log[PARTS], size_t limit, const char *since,
+static enum sbx_code raw(struct sbx_cli *cli, FILE *log[SBX_LOG_PARTS], size_t limit, const char *since,
                          json_t *list, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK;
     size_t n = 0, skip;
 
-    for (int i = 0; i < PARTS; i++)
+    for (int i = 0; i < SBX_LOG_PARTS; i++)
         n += log[i] ? count_lines(log[i], since) : 0;
     skip = n > limit ? n - limit : 0;
-    for (int i = 0; !rc && i < PARTS; i++)
+    for (int i = 0; !rc && i < SBX_LOG_PARTS; i++)
         if (log[i])
             rc = raw_part(cli, log[i], &skip, since, list, err);
     return rc;
 }
 
-static enum sbx_code sum_up(struct sbx_log_view *v, FILE *log[PARTS], struct sbx_err *err)
+static enum sbx_code sum_up(struct sbx_log_view *v, FILE *log[SBX_LOG_PARTS], struct sbx_err *err)
 {
     bool full = v->full;
     enum sbx_code rc = log[0] ? sbx_log_view_add(v, log[0], err) : SBX_OK;
@@ -212,15 +212,14 @@ static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
     enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; !rc && i < who->n; i++) {
-        FILE *log[PARTS] = { NULL };
+        FILE *log[SBX_LOG_PARTS] = { NULL };
 
+        v->running = false;
         rc = open_log(cli, s, who->v[i], log, err);
         if (!rc)
             rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, v->since, records, err)
                         : sum_up(v, log, err);
-        for (int k = 0; k < PARTS; k++)
-            if (log[k])
-                fclose(log[k]);
+        sbx_log_close(log);
     }
     return rc;
 }
@@ -276,10 +275,13 @@ const struct sbx_verb sbx_verb_policy_log = {
              "answer), with one row a\n"
              "host and port. PROXY is how it came: forward and forward-bypass by the proxy, "
              "transparent and network\n"
-             "around it. The log of a removed sandbox is kept until its name is used again. --follow prints "
-             "one line a\n"
-             "record (JSON Lines with --json), the last 10 first, until you interrupt it or the sandbox "
-             "is removed.",
+             "around it. --json adds the bytes and the time of allowed ones that have ended. Why "
+             "the sandbox's gate\n"
+             "ended stands in a section of its own. The log of a removed sandbox is kept until its "
+             "name is used\n"
+             "again. --follow prints one line a record (JSON Lines with --json), the last 10 first, "
+             "until you\n"
+             "interrupt it or the sandbox is removed.",
     .example = "sbx policy log my-sandbox --since 1h\n"
                "sbx policy log my-sandbox --follow\n"
                "sbx policy log my-sandbox --raw | jq 'select(.decision == \"deny\")'",

@@ -227,7 +227,7 @@ static enum sbx_code launch(struct sbx_cli *cli, struct sbx_session *s, const st
 {
     bool tty = !o->task && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
     const char *const *args = cli->rest.n ? sbx_argv(cli->arena, cli->rest.v, cli->rest.n) : NULL;
-    long mark = sbx_blocked_mark(s, name);
+    struct sbx_log_mark mark = sbx_blocked_mark(s, name);
     struct sbx_streams streams;
     int status = 0;
     enum sbx_code rc = sbx_attach(&streams, tty, true, err);

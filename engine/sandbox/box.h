@@ -17,7 +17,7 @@
  *         mnt/N                      workspaces, mounted by us as root, while it runs
  *         asked                      while the runtime makes the container
  *         sessions/PID               flock: an attached exec or run
- *         gate/ log.jsonl run/ net/
+ *         gate/ log/ run/ net/
  */
 #ifndef SBX_SANDBOX_BOX_H
 #define SBX_SANDBOX_BOX_H
@@ -218,8 +218,14 @@ SBX_MUST_USE enum sbx_code sbx_walk_sockets(int fd, const char *path, size_t max
 SBX_MUST_USE enum sbx_code sbx_workspaces_mount(struct sbx_box *box, struct sbx_err *err);
 void sbx_workspaces_unmount(const char *dir); /**< undo, of a sandbox's directory */
 
+/* ---- logs.c ---- */
+/** log/ and log/log.jsonl for a gate that is about to start; `gate`: its uid where we are root, else 0. */
+SBX_MUST_USE enum sbx_code sbx_logs_open(struct sbx_box *box, uid_t gate, int *ret_dir, int *ret_log,
+                                         struct sbx_err *err);
+void sbx_logs_keep(struct sbx_box *box); /**< Of a sandbox that goes: to logs/. */
+
 /* ---- proc.c ---- */
-#define SBX_SPAWN_FDS 10
+#define SBX_SPAWN_FDS 16
 struct sbx_spawn {
     const char *path;          /* program */
     const char *const *argv;   /* NULL-terminated */

@@ -130,22 +130,6 @@ static enum sbx_code remove_runtime_parts(struct sbx_box *box, struct sbx_err *e
     return SBX_OK;
 }
 
-/* The decisions stay readable until the name is used again. */
-static void keep_log(struct sbx_box *box)
-{
-    char dir[4096], to[4200];
-
-    if (snprintf(dir, sizeof(dir), "%s/logs", box->e->paths.state) >= (int)sizeof(dir) ||
-        sbx_dir_make(dir, 0700, NULL))
-        return;
-    snprintf(to, sizeof(to), "%s/%s.jsonl", dir, box->name);
-    if (renameat(box->dirfd, "log.jsonl", AT_FDCWD, to))
-        unlink(to);
-    snprintf(to, sizeof(to), "%s/%s.jsonl.1", dir, box->name);
-    if (renameat(box->dirfd, "log.jsonl.1", AT_FDCWD, to))
-        unlink(to);
-}
-
 enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK, removed;
@@ -160,7 +144,7 @@ enum sbx_code sbx_box_clean(struct sbx_box *box, struct sbx_err *err)
     sbx_workspaces_unmount(box->dir);
     if (removed) /* the state is what a next try goes by */
         return sbx_err_wrap(err, removed, "remove %s", box->name);
-    keep_log(box);
+    sbx_logs_keep(box);
     config = sbx_gate_lock(box); /* a rule that is written now would keep the directory from going */
     rc = sbx_dir_remove(AT_FDCWD, box->dir, err);
     if (rc)

@@ -16,8 +16,7 @@
 #define ASK_TIMEOUT_MS 3000
 #define ANSWER_MAX 1048576      /* bytes of one answer on the control socket */
 #define AGAIN_MS 20
-#define LOG_MODE 0600
-#define LOG_ROTATE (32 << 20) /* bytes; half of the gate's cap, so that a start always leaves room */
+#define MAP_MODE 0600
 
 /* Never root, never 1000 (quotas are per uid and the agent's files belong to that one). */
 static uid_t gate_uid(void)
@@ -31,26 +30,16 @@ static uid_t gate_uid(void)
 }
 
 struct gate_fds {
-    int config, log, map, netns, control, status, ended, pidfd;
+    int config, log, log_dir, map, netns, control, status, ended, pidfd;
 };
 
 static void close_fds(struct gate_fds *f)
 {
-    int all[] = { f->config, f->log, f->map, f->netns, f->control, f->status, f->ended };
+    int all[] = { f->config, f->log, f->log_dir, f->map, f->netns, f->control, f->status, f->ended };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++)
         if (all[i] >= 0)
             close(all[i]);
-}
-
-/* No gate runs now. The log before is kept, the one before that is not. */
-static void rotate_log(struct sbx_box *box)
-{
-    struct stat st;
-
-    if (!fstatat(box->dirfd, "log.jsonl", &st, AT_SYMLINK_NOFOLLOW) && st.st_size > LOG_ROTATE &&
-        renameat(box->dirfd, "log.jsonl", box->dirfd, "log.jsonl.1"))
-        return; /* the gate says what it cannot write */
 }
 
 static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sbx_err *err)
@@ -62,34 +51,31 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     if (rc)
         return rc;
     f->config = openat(box->dirfd, "gate", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rotate_log(box);
-    f->log = openat(box->dirfd, "log.jsonl", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-                    LOG_MODE);
     f->map = openat(box->dirfd, "addresses", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-                    LOG_MODE);
+                    MAP_MODE);
     f->ended = sbx_open_ended(box);
-    if (f->config < 0 || f->log < 0 || f->map < 0 || f->ended < 0)
+    if (f->config < 0 || f->map < 0 || f->ended < 0)
         return sbx_err_errno(err, "%s", box->dir);
-    return SBX_OK;
+    return sbx_logs_open(box, gate_uid(), &f->log_dir, &f->log, err);
 }
 
 static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool fresh, pid_t *ret,
                            struct sbx_err *err)
 {
-    const char *argv[20] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--map-fd", "5",
+    const char *argv[24] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--map-fd", "5",
                              "--netns-fd", "6", "--control-fd", "7", "--status-fd", "8",
-                             "--ended-fd", "9" };
-    size_t n = 15;
+                             "--ended-fd", "9", "--log-dir-fd", "10" };
+    size_t n = 17;
     char path[4096];
     struct sbx_spawn s = { .path = path, .argv = argv, .uid = gate_uid(),
                            .fds = { f->config, f->log, f->map, f->netns, f->control, f->status,
-                                    f->ended, f->pidfd, -1 } };
+                                    f->ended, f->log_dir, f->pidfd, -1 } };
 
     if (fresh)
         argv[n++] = "--fresh";
     if (f->pidfd >= 0) {
         argv[n++] = "--pidfd";
-        argv[n++] = "10";
+        argv[n++] = "11";
     }
     snprintf(path, sizeof(path), "%s/sbx-gate", box->e->paths.libexec);
     return sbx_spawn(&s, ret, err);
@@ -127,7 +113,7 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
 enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
                              struct sbx_err *err)
 {
-    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, pidfd };
+    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
     struct sbx_pidfile p = { .cookie = cookie };
     enum sbx_code rc = start(box, &f, fresh, &p, err);
 

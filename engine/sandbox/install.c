@@ -3,18 +3,20 @@
 
 #include "sbx/json.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define HOSTS_NAMED 8 /* blocked hosts in one message */
 #define LINES_NAMED 5 /* last lines of output in the error; all of them were shown before */
 
-static json_int_t log_size(struct sbx_box *box)
+/* Where the gate's log stands now. */
+static json_int_t log_offset(struct sbx_box *box)
 {
-    struct stat st;
+    SBX_AUTO_JSON json_t *answer = NULL;
 
-    return fstatat(box->dirfd, "log.jsonl", &st, AT_SYMLINK_NOFOLLOW) ? 0 : (json_int_t)st.st_size;
+    if (box->record.net == SBX_NET_NONE ||
+        sbx_gate_ask(box, json_pack("{s:s}", "op", "ping"), &answer, NULL))
+        return 0;
+    return json_integer_value(json_object_get(answer, "offset"));
 }
 
 /* One entry of the gate's answer: "host:port (reason)", without a port for DNS. */
@@ -79,7 +81,7 @@ enum sbx_code sbx_step_install(struct sbx_box *box, const struct sbx_plan_step *
     struct sbx_tail tail = { .n = 0 };
     struct sbx_inside x = { .step = s->id, .argv = s->argv, .user = s->user,
                             .workdir = box->plan->workdir, .in = -1, .tail = &tail };
-    json_int_t since = log_size(box);
+    json_int_t since = log_offset(box);
     struct sbx_stage stage;
     int status = 0;
     enum sbx_code rc;

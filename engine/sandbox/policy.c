@@ -1,4 +1,4 @@
-/* The gate's rules follow the user's files; its log stays readable. */
+/* The gate's rules follow the user's files. */
 #include "box.h"
 
 #include "sbx/file.h"
@@ -96,23 +96,4 @@ enum sbx_code sbx_sandbox_gate_config(struct sbx_engine *e, const char *name, js
         return rc;
     *ret = json_loadb(text.ptr ? text.ptr : "", text.len, 0, NULL);
     return *ret ? SBX_OK : sbx_err_set(err, SBX_SYNTAX, "gate.json of sandbox %s", name);
-}
-
-enum sbx_code sbx_sandbox_log_path(struct sbx_engine *e, const char *name, struct sbx_arena *arena,
-                                   const char **ret, struct sbx_err *err)
-{
-    const char *paths[2];
-    struct stat st;
-    enum sbx_code rc = sbx_name_check(name, err);
-
-    if (rc)
-        return rc;
-    paths[0] = sbx_arena_printf(arena, "%s/sandboxes/%s/log.jsonl", e->paths.state, name);
-    paths[1] = sbx_arena_printf(arena, "%s/logs/%s.jsonl", e->paths.state, name);
-    for (size_t i = 0; i < 2; i++)
-        if (paths[i] && !stat(paths[i], &st)) {
-            *ret = paths[i];
-            return SBX_OK;
-        }
-    return sbx_err_set(err, SBX_NOT_FOUND, "no log of a sandbox %s: sandbox not found", name);
 }

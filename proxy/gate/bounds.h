@@ -63,7 +63,8 @@
 /* files, bytes */
 #define SBX_GATE_CONFIG_MAX 8388608     /* 20,000 rules of about 300 bytes, with room */
 #define SBX_GATE_MAP_MAX 18874368       /* 65,535 names of 253 bytes, each connected */
-#define SBX_GATE_LOG_MAX 67108864       /* hard cap of log.jsonl */
+#define SBX_GATE_LOG_MAX 67108864       /* hard cap of log.jsonl, where it cannot be rotated */
+#define SBX_GATE_LOG_PART 33554432      /* it is rotated at half of it: both parts keep to the cap */
 #define SBX_GATE_LOG_RESERVE 262144     /* of the log on disk before it is needed: 800 records */
 #define SBX_GATE_RECORD_MAX 8192        /* one record: a target of 253 bytes fits escaped */
 #define SBX_GATE_DENIALS 20             /* equal denials a minute that get a record each */

@@ -15,6 +15,8 @@
 
 #define ABI1_RIGHTS ((1ull << 13) - 1) /* execute to make_sym: all that the first Landlock knew */
 
+static bool contained; /* Landlock holds */
+
 static int landlock_allow(int ruleset, int fd, uint64_t rights)
 {
     struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
@@ -43,8 +45,13 @@ static int allow_paths(int ruleset)
     return 0;
 }
 
-static enum sbx_code confine_files(int config_dir_fd, struct sbx_err *err)
+/* What rotation needs: new files and renaming in the one directory; no links, no other kinds. */
+#define LOG_RIGHTS (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
+                    LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE)
+
+static enum sbx_code confine_files(int config_dir_fd, int log_dir_fd, struct sbx_err *err)
 {
+    uint64_t log_rights = LOG_RIGHTS;
     struct landlock_ruleset_attr attr = { .handled_access_fs = ABI1_RIGHTS };
     int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
                            LANDLOCK_CREATE_RULESET_VERSION);
@@ -54,16 +61,20 @@ static enum sbx_code confine_files(int config_dir_fd, struct sbx_err *err)
         return SBX_OK; /* not in this kernel: seccomp and the plain uid remain */
     if (abi >= 2)
         attr.handled_access_fs |= 1ull << 13; /* refer */
-    if (abi >= 3)
+    if (abi >= 3) {
         attr.handled_access_fs |= 1ull << 14; /* truncate */
+        log_rights |= 1ull << 14;
+    }
     if (abi >= 5)
         attr.handled_access_fs |= 1ull << 15; /* ioctl on devices */
     ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
     if (ruleset < 0 || allow_paths(ruleset) ||
         landlock_allow(ruleset, config_dir_fd,
                        LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR) ||
+        (log_dir_fd >= 0 && landlock_allow(ruleset, log_dir_fd, log_rights)) ||
         syscall(SYS_landlock_restrict_self, ruleset, 0))
         return sbx_err_errno(err, "Landlock");
+    contained = true;
     return SBX_OK;
 }
 
@@ -103,6 +114,10 @@ static int add_rules(scmp_filter_ctx ctx)
     for (size_t i = 0; i < SBX_ARRAY_LEN(families) && !rc; i++)
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
                               SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i], 0));
+    if (!rc && contained) /* of the log; in which directory, is Landlock's to say */
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat), 0);
+    if (!rc && contained)
+        rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(renameat2), 0);
     if (!rc) /* pipes between threads of a name module */
         rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
                               SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
@@ -136,7 +151,7 @@ static enum sbx_code confine_calls(struct sbx_err *err)
 }
 #endif
 
-enum sbx_code sbx_confine(int config_dir_fd, struct sbx_err *err)
+enum sbx_code sbx_confine(int config_dir_fd, int log_dir_fd, struct sbx_err *err)
 {
     struct rlimit none = { 0, 0 };
     enum sbx_code rc;
@@ -147,6 +162,6 @@ enum sbx_code sbx_confine(int config_dir_fd, struct sbx_err *err)
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
         return sbx_err_errno(err, "confine");
 #endif
-    rc = confine_files(config_dir_fd, err);
+    rc = confine_files(config_dir_fd, log_dir_fd, err);
     return rc ? rc : confine_calls(err);
 }

@@ -40,7 +40,7 @@ static json_t *op_ping(struct sbx_gate *g, json_t *request)
     (void)request;
     return json_pack("{s:b, s:I, s:i, s:I, s:I}", "ok", 1, "generation",
                      (json_int_t)g->config->generation, "tunnels", (int)g->nactive, "offset",
-                     (json_int_t)g->log.offset, "lost", (json_int_t)g->log.lost);
+                     (json_int_t)sbx_log_offset(&g->log), "lost", (json_int_t)g->log.lost);
 }
 
 static json_t *op_reload(struct sbx_gate *g, json_t *request)
@@ -68,7 +68,7 @@ static json_t *op_blocked(struct sbx_gate *g, json_t *request)
                                               (int)b->port, "reason", b->reason, "count",
                                               (json_int_t)b->count));
     }
-    return json_pack("{s:b, s:I, s:o}", "ok", 1, "offset", (json_int_t)g->log.offset, "blocked",
+    return json_pack("{s:b, s:I, s:o}", "ok", 1, "offset", (json_int_t)sbx_log_offset(&g->log), "blocked",
                      list);
 }
 
@@ -82,7 +82,7 @@ static json_t *op_stats(struct sbx_gate *g, json_t *request)
                      "dnsAnswered", (json_int_t)g->dns_answered, "names",
                      (int)sbx_names_count(g->names), "allowed", (json_int_t)g->log.allowed,
                      "denied", (json_int_t)g->log.denied, "errors", (json_int_t)g->log.errors,
-                     "tunnelBytes", (json_int_t)g->relayed, "offset", (json_int_t)g->log.offset,
+                     "tunnelBytes", (json_int_t)g->relayed, "offset", (json_int_t)sbx_log_offset(&g->log),
                      "lost", (json_int_t)g->log.lost);
 }
 

@@ -77,7 +77,7 @@ static void connected(struct sbx_conn *c)
     sbx_list_remove(&c->node);
     sbx_list_append(&g->active, &c->node);
     g->nactive++;
-    c->active_at = g->loop.now;
+    c->active_at = a->began = g->loop.now;
     c->state = a->connect ? SBX_CONN_TUNNEL : SBX_CONN_FORWARD;
     if (c->transparent)
         sbx_names_use(g->names, &c->to);

@@ -14,6 +14,7 @@ void sbx_forward_start(struct sbx_conn *c)
     c->interim = 0;
     c->reply_begun = c->reply_done = false;
     c->chunk_reply = c->client_close = false;
+    c->asked.bytes_out += c->out_head.len;
     if (sbx_pipe_add(&c->gate->pool, &c->up, c->out_head.ptr, c->out_head.len)) {
         sbx_conn_close(c, true);
         return;
@@ -133,6 +134,7 @@ static bool run_up(struct sbx_conn *c)
         give_up(c, 400, "bad-chunk", "the chunked body is malformed");
         return false;
     }
+    c->asked.bytes_out += (uint64_t)n;
     if (send_data(c, &c->up, &c->server, (size_t)n, chunked) < 0)
         return false;
     if (c->up_body.done && chunked && end_chunks(c, &c->up, NULL)) /* trailers are dropped: N24 */
@@ -174,6 +176,7 @@ static void begin_tunnel(struct sbx_conn *c)
 {
     struct sbx_pool *pool = &c->gate->pool;
 
+    c->asked.bytes_in += c->reply.len;
     if (sbx_pipe_add(pool, &c->down, c->reply.ptr, c->reply.len)) {
         sbx_conn_close(c, true);
         return;
@@ -228,6 +231,7 @@ static int try_reply_head(struct sbx_conn *c)
     else
         rc = h.status / 100 == 1 ? pass_interim(c, &h) : begin_reply(c, &h);
     sbx_buf_drop(&c->reply, (size_t)len);
+    c->asked.bytes_in += (uint64_t)len;
     memset(&c->reply_scan, 0, sizeof(c->reply_scan));
     if (!rc && c->state == SBX_CONN_TUNNEL)
         begin_tunnel(c);
@@ -281,6 +285,7 @@ static void finish(struct sbx_conn *c)
     struct sbx_gate *g = c->gate;
     bool clean = c->up_body.done && !c->up.buf;
 
+    sbx_log_end(c);
     if (!c->kept.usable || !clean || c->reply.len || c->server.ended || c->server.failed) {
         sbx_loop_close(&g->loop, &c->server.source);
         c->kept.usable = false;
@@ -322,6 +327,7 @@ static bool run_reply_body(struct sbx_conn *c)
     }
     c->active_at = c->gate->loop.now;
     n = decode(c, &c->reply, body, (size_t)got);
+    c->asked.bytes_in += n > 0 ? (uint64_t)n : 0;
     if (n < 0 || send_data(c, &c->down, &c->client, (size_t)n, c->chunk_reply) < 0 ||
         (body->done && c->chunk_reply && end_chunks(c, &c->down, &body->trailers))) {
         sbx_conn_close(c, true);

@@ -49,6 +49,7 @@ struct sbx_gate {
     struct sbx_names *names;
     uint64_t started_at;         /**< loop time */
     uint64_t accepted, dns_answered, relayed; /**< connections, answers, bytes of tunnels */
+    uint64_t requests;           /**< allowed ones, for their numbers */
     struct sbx_pool pool;
     struct sbx_list pending;     /**< connections without a server, the oldest first */
     struct sbx_list active;      /**< connected ones */
@@ -87,6 +88,10 @@ struct sbx_asked {
     uint64_t dial_ends;          /**< loop time */
     struct sbx_dest *dest;
     bool logged;                 /**< exactly one record a request */
+    bool open;                   /**< allowed and recorded: its end is to be recorded too */
+    uint64_t number;             /**< of the request, since the gate's start; in both records */
+    uint64_t began;              /**< loop time at which its server was reached */
+    uint64_t bytes_in, bytes_out; /**< from the server to the sandbox; from the sandbox */
     bool unlogged;               /**< it was allowed and could not be recorded */
 };
 
@@ -158,6 +163,8 @@ bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
 /** False: an "allow" that cannot be recorded; the error is, if anything can, and it must not go on. */
 bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
+/** The end of an allowed request, with its bytes and time; does nothing the second time. */
+void sbx_log_end(struct sbx_conn *c);
 
 /* transparent.c */
 /** Takes the descriptor. `to`, `port`: what the program inside connected to. */
@@ -218,7 +225,7 @@ SBX_MUST_USE enum sbx_code sbx_control_open(struct sbx_gate *g, int fd, struct s
 void sbx_control_close(struct sbx_gate *g);
 
 /* confine.c */
-/** Landlock, seccomp, no dump, no core. A kernel without Landlock goes without it. */
-SBX_MUST_USE enum sbx_code sbx_confine(int config_dir_fd, struct sbx_err *err);
+/** Landlock, seccomp, no dump, no core. A kernel without Landlock goes without it. log_dir_fd: or -1. */
+SBX_MUST_USE enum sbx_code sbx_confine(int config_dir_fd, int log_dir_fd, struct sbx_err *err);
 
 #endif

@@ -112,6 +112,7 @@ static bool let_go(struct sbx_conn *c, bool tls)
         return false;
     }
     sbx_hold_free(c);
+    c->asked.bytes_out += c->in.len;
     if (sbx_pipe_add(&c->gate->pool, &c->up, c->in.ptr, c->in.len)) {
         sbx_conn_close(c, true);
         return false;

@@ -20,12 +20,12 @@ static const char *protocol(const struct sbx_conn *c)
     return c->asked.seen == SBX_SEEN_TLS ? "tls" : c->asked.seen == SBX_SEEN_HTTP ? "http" : "tcp";
 }
 
-bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
+static struct sbx_record record_of(const struct sbx_conn *c, bool dialled)
 {
-    struct sbx_asked *a = &c->asked;
+    const struct sbx_asked *a = &c->asked;
     const struct sbx_rule *rule = a->verdict.rule;
-    bool dialled = strcmp(decision, "allow") == 0;
-    struct sbx_record r = {
+
+    return (struct sbx_record){
         .door = c->transparent ? "transparent" : "proxy",
         .proxy = way(c),
         .protocol = protocol(c),
@@ -33,19 +33,32 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
         .host = *a->host.text ? a->host.text : NULL,
         .port = a->port,
         .address = dialled ? &c->address : NULL,
-        .decision = decision,
         .rule = rule ? rule->id : NULL,
         .origin = rule ? rule->origin : NULL,
-        .reason = reason,
-        .status = status,
         .ech = a->ech,
+        .request = a->number,
     };
+}
+
+bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status)
+{
+    struct sbx_asked *a = &c->asked;
+    bool allowed = strcmp(decision, "allow") == 0;
+    struct sbx_record r;
 
     if (a->logged)
         return !a->unlogged;
+    if (allowed)
+        a->number = ++c->gate->requests;
+    r = record_of(c, allowed);
+    r.decision = decision;
+    r.reason = reason;
+    r.status = status;
     a->logged = true;
-    if (sbx_log(&c->gate->log, &r))
+    if (sbx_log(&c->gate->log, &r)) {
+        a->open |= allowed;
         return true;
+    }
     a->unlogged = true;
     r.decision = "error";
     r.reason = "log-unavailable";
@@ -54,8 +67,26 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
     return false;
 }
 
+void sbx_log_end(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
+    struct sbx_record r;
+
+    if (!a->open)
+        return;
+    a->open = false;
+    r = record_of(c, true);
+    r.event = "close";
+    r.reason = a->verdict.reason;
+    r.bytes_in = a->bytes_in;
+    r.bytes_out = a->bytes_out;
+    r.duration_ms = c->gate->loop.now - a->began;
+    sbx_log_event(&c->gate->log, &r);
+}
+
 void sbx_asked_clear(struct sbx_conn *c)
 {
+    sbx_log_end(c);
     if (c->asked.dest)
         sbx_dest_give(c->gate, c->asked.dest);
     sbx_config_unref(c->asked.config);

@@ -2,14 +2,9 @@
 #include "log.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/falloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "bounds.h"
 
@@ -82,73 +77,59 @@ static enum sbx_code add_time(struct sbx_buf *out)
     return sbx_buf_addf(out, "{\"time\":\"%s.%03dZ\"", text, (int)(now.tv_nsec / 1000000));
 }
 
+/* What only some records have, and the end. */
+static enum sbx_code finish(const struct sbx_record *r, struct sbx_buf *out)
+{
+    if ((r->ech && sbx_buf_adds(out, ",\"ech\":true")) ||
+        (r->request && sbx_buf_addf(out, ",\"request\":%llu", (unsigned long long)r->request)))
+        return SBX_LIMIT;
+    if (!r->event)
+        return sbx_buf_addf(out, ",\"count\":%llu}\n",
+                            (unsigned long long)(r->count ? r->count : 1));
+    return sbx_buf_addf(out, ",\"bytesIn\":%llu,\"bytesOut\":%llu,\"durationMs\":%llu,"
+                        "\"count\":0}\n", (unsigned long long)r->bytes_in,
+                        (unsigned long long)r->bytes_out, (unsigned long long)r->duration_ms);
+}
+
 static enum sbx_code compose(const struct sbx_log *l, const struct sbx_record *r,
                              struct sbx_buf *out)
 {
     char address[INET6_ADDRSTRLEN] = "";
+    const char *dialled = r->address_text;
 
-    if (r->address)
+    if (r->address) {
         address_text(r->address, address, sizeof(address));
-    if (add_time(out) || add_text(out, "sandbox", l->sandbox) || add_text(out, "door", r->door) ||
+        dialled = address;
+    }
+    if (add_time(out) || (r->event && add_text(out, "event", r->event)) ||
+        add_text(out, "sandbox", l->sandbox) || add_text(out, "door", r->door) ||
         add_text(out, "proxy", r->proxy) || add_text(out, "protocol", r->protocol) ||
         add_text(out, "method", r->method) || add_text(out, "host", r->host) ||
         (r->port ? sbx_buf_addf(out, ",\"port\":%u", r->port) : sbx_buf_adds(out, ",\"port\":null")) ||
-        add_text(out, "address", r->address ? address : NULL) ||
-        add_text(out, "decision", r->decision) || add_text(out, "rule", r->rule) ||
-        add_text(out, "origin", r->origin) || add_text(out, "reason", r->reason) ||
+        add_text(out, "address", dialled) || add_text(out, "decision", r->decision) ||
+        add_text(out, "rule", r->rule) || add_text(out, "origin", r->origin) ||
+        add_text(out, "reason", r->reason) ||
         (r->status ? sbx_buf_addf(out, ",\"status\":%u", r->status)
                    : sbx_buf_adds(out, ",\"status\":null")))
         return SBX_LIMIT;
-    return sbx_buf_addf(out, "%s,\"count\":%llu}\n", r->ech ? ",\"ech\":true" : "",
-                        (unsigned long long)(r->count ? r->count : 1));
+    return finish(r, out);
 }
 
-/* The cap leaves room for one last record that says so. */
-static bool make_room(struct sbx_log *l, struct sbx_buf *line)
+/* A line that says why the next ones are missing takes the place of one that has no room. */
+static bool put(struct sbx_log *l, struct sbx_buf *line)
 {
-    struct sbx_record last = { .door = "proxy", .proxy = "network", .protocol = "tcp",
-                               .decision = "error", .reason = "log-full" };
+    static const struct sbx_record last = { .door = "proxy", .proxy = "network", .protocol = "tcp",
+                                            .decision = "error", .reason = "log-full" };
 
-    if (l->full)
+    if (sbx_logfile_room(&l->file, line->len))
+        return sbx_logfile_put(&l->file, line);
+    if (l->file.full)
         return false;
-    if (l->offset + line->len <= SBX_GATE_LOG_MAX - SBX_GATE_RECORD_MAX)
-        return true;
-    l->full = true;
+    l->file.full = true;
     sbx_buf_clear(line);
-    return compose(l, &last, line) == SBX_OK;
-}
-
-/* Blocks behind the end of the file, so that a disk that is full for a while does not stop records.
- * A file system that cannot do it, or a disk that is full already: then each write has to tell. */
-static void reserve(struct sbx_log *l)
-{
-    uint64_t end = l->offset + SBX_GATE_LOG_RESERVE;
-
-    if (!l->regular || l->reserved >= l->offset + SBX_GATE_LOG_RESERVE / 2)
-        return;
-    if (end > SBX_GATE_LOG_MAX)
-        end = SBX_GATE_LOG_MAX;
-    if (end > l->offset &&
-        !fallocate(l->fd, FALLOC_FL_KEEP_SIZE, (off_t)l->offset, (off_t)(end - l->offset)))
-        l->reserved = end;
-}
-
-/* Whole or not at all: half a line would spoil the next one. */
-static bool put_line(struct sbx_log *l, const struct sbx_buf *line)
-{
-    ssize_t n;
-
-    do
-        n = write(l->fd, line->ptr, line->len);
-    while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)line->len) {
-        l->offset += line->len;
-        reserve(l);
-    } else if (n > 0 && (!l->regular || ftruncate(l->fd, (off_t)l->offset))) {
-        l->offset += (uint64_t)n;
-    }
-    l->broken = n != (ssize_t)line->len;
-    return !l->broken;
+    if (compose(l, &last, line) == SBX_OK)
+        sbx_logfile_put(&l->file, line);
+    return false;
 }
 
 /* Once records can be written again, one says how many are missing here. */
@@ -159,22 +140,19 @@ static bool tell_lost(struct sbx_log *l)
                               .decision = "error", .reason = "records-lost",
                               .count = l->lost - l->told };
 
-    if (l->full || l->lost == l->told)
-        return !l->full && !l->broken;
-    if (compose(l, &gap, &line) || !make_room(l, &line) || !put_line(l, &line))
+    if (l->file.full || l->lost == l->told)
+        return !l->file.full && !l->file.broken;
+    if (compose(l, &gap, &line) || !put(l, &line))
         return false;
     l->told = l->lost;
-    return !l->full;
+    return true;
 }
 
 static bool write_record(struct sbx_log *l, const struct sbx_record *r)
 {
     SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(SBX_GATE_RECORD_MAX);
-    bool ok = tell_lost(l) && compose(l, r, &line) == SBX_OK;
-    bool room = ok && make_room(l, &line);
+    bool ok = tell_lost(l) && compose(l, r, &line) == SBX_OK && put(l, &line);
 
-    /* at the cap the line is another one by now: the last, which says that the log is full */
-    ok = room && put_line(l, &line) && !l->full;
     l->lost += !ok;
     return ok;
 }
@@ -255,7 +233,7 @@ static void remember(struct sbx_log *l, const struct sbx_record *r)
     for (size_t i = 0; i < l->nblocked; i++) {
         b = &l->blocked[i];
         if (b->port == r->port && strcmp(b->host, host) == 0 && strcmp(b->reason, r->reason) == 0) {
-            b->offset = l->offset;
+            b->offset = sbx_log_offset(l);
             b->count++;
             return;
         }
@@ -267,7 +245,7 @@ static void remember(struct sbx_log *l, const struct sbx_record *r)
     copy(b->host, sizeof(b->host), host);
     copy(b->reason, sizeof(b->reason), r->reason);
     b->port = r->port;
-    b->offset = l->offset;
+    b->offset = sbx_log_offset(l);
     b->count = 1;
 }
 
@@ -298,19 +276,24 @@ bool sbx_log(struct sbx_log *l, const struct sbx_record *r)
     return true;
 }
 
-enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop, struct sbx_err *err)
+void sbx_log_event(struct sbx_log *l, const struct sbx_record *r)
 {
-    struct stat st;
+    write_record(l, r);
+}
 
+uint64_t sbx_log_offset(const struct sbx_log *l)
+{
+    return l->file.before + l->file.offset;
+}
+
+enum sbx_code sbx_log_init(struct sbx_log *l, int fd, int dir, struct sbx_loop *loop,
+                           struct sbx_err *err)
+{
     memset(l, 0, sizeof(*l));
-    l->fd = fd;
     l->loop = loop;
     l->minute.on = on_minute;
-    if (fstat(fd, &st))
+    if (sbx_logfile_init(&l->file, fd, dir))
         return sbx_err_errno(err, "log");
-    l->regular = S_ISREG(st.st_mode);
-    l->offset = l->regular ? (uint64_t)st.st_size : 0;
-    reserve(l);
     l->denials = calloc(SBX_GATE_DENIAL_KEYS, sizeof(*l->denials));
     l->blocked = calloc(SBX_GATE_BLOCKED, sizeof(*l->blocked));
     if (!l->denials || !l->blocked)
@@ -320,8 +303,10 @@ enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop, str
 
 void sbx_log_release(struct sbx_log *l)
 {
-    if (l->denials)
-        end_minute(l);
+    if (!l->denials)
+        return;
+    end_minute(l);
+    sbx_logfile_release(&l->file);
     sbx_loop_disarm(l->loop, &l->minute);
     free(l->denials);
     free(l->blocked);

@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 
+#include "logfile.h"
 #include "loop.h"
 #include "sbx/buf.h"
 #include "sbx/policy.h"
@@ -26,6 +27,11 @@ struct sbx_record {
     unsigned status;                /**< 0: none */
     uint64_t count;                 /**< 0 is written as 1 */
     bool ech;                       /**< written only when set */
+    uint64_t request;               /**< ties the end of a request to its decision; 0: none */
+    const char *address_text;       /**< in place of `address`: "upstream"; NULL: none */
+    const char *event;              /**< NULL: a decision; "close", "start", "end" are none */
+    uint64_t bytes_in, bytes_out;   /**< of an event: to the sandbox, from it */
+    uint64_t duration_ms;
 };
 
 /** A denied target, for the control operation `blocked`. */
@@ -45,14 +51,9 @@ struct sbx_denial {
 };
 
 struct sbx_log {
-    int fd;
+    struct sbx_logfile file;
     struct sbx_loop *loop;
     const char *sandbox;   /**< borrowed; set whenever the configuration changes */
-    uint64_t offset;       /**< bytes in the file */
-    uint64_t reserved;     /**< blocks are there up to this byte */
-    bool regular;          /**< a file, as it should be */
-    bool full;             /**< at its cap */
-    bool broken;           /**< the latest write failed */
     uint64_t allowed, denied, errors; /**< decisions, each counted once */
     uint64_t lost;         /**< records that could not be written */
     uint64_t told;         /**< of those, said in the file by a record `records-lost` */
@@ -64,11 +65,16 @@ struct sbx_log {
     size_t nblocked, next_blocked;
 };
 
-SBX_MUST_USE enum sbx_code sbx_log_init(struct sbx_log *l, int fd, struct sbx_loop *loop,
+/** `dir`: of the log, for rotation; -1: it ends at its cap. Both descriptors become the log's. */
+SBX_MUST_USE enum sbx_code sbx_log_init(struct sbx_log *l, int fd, int dir, struct sbx_loop *loop,
                                         struct sbx_err *err);
 void sbx_log_release(struct sbx_log *l); /**< Writes what was counted. */
 /** False: what is allowed could not be recorded, and must not go on. What is refused may be lost. */
 bool sbx_log(struct sbx_log *l, const struct sbx_record *r);
+/** What is no decision: the end of a request, of the gate. It may be lost, which is counted. */
+void sbx_log_event(struct sbx_log *l, const struct sbx_record *r);
+/** Bytes written since the beginning, of parts that were rotated away too. */
+uint64_t sbx_log_offset(const struct sbx_log *l);
 /** Can the next record be written, as far as can be known? */
 bool sbx_log_ready(struct sbx_log *l);
 /** Append text as a JSON string, quotes included; bytes that are not UTF-8 become \ufffd. */

@@ -15,7 +15,7 @@
 #define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
 
 struct options {
-    int config_dir, log, map, netns, control, status, ended, pidfd;
+    int config_dir, log, log_dir, map, netns, control, status, ended, pidfd;
     bool fresh;
 };
 
@@ -26,6 +26,7 @@ static const struct {
 } option_table[] = {
     { "config-dir-fd", offsetof(struct options, config_dir), false },
     { "log-fd", offsetof(struct options, log), false },
+    { "log-dir-fd", offsetof(struct options, log_dir), true },
     { "map-fd", offsetof(struct options, map), false },
     { "netns-fd", offsetof(struct options, netns), false },
     { "control-fd", offsetof(struct options, control), false },
@@ -39,7 +40,7 @@ static const struct {
 static int usage(const char *problem)
 {
     fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --map-fd N "
-                    "--netns-fd N --control-fd N --status-fd N --ended-fd N [--pidfd N] [--fresh]\n"
+                    "--netns-fd N --control-fd N --status-fd N --ended-fd N [--log-dir-fd N] [--pidfd N] [--fresh]\n"
                     "The gate of one sandbox; started by sbx with open descriptors.\n", problem);
     return 2;
 }
@@ -157,7 +158,7 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     if (!rc)
         rc = sbx_pool_init(&g->pool, err);
     if (!rc)
-        rc = sbx_log_init(&g->log, o->log, &g->loop, err);
+        rc = sbx_log_init(&g->log, o->log, o->log_dir, &g->loop, err);
     if (!rc)
         rc = sbx_resolver_new(&g->loop, &g->resolver, err);
     if (!rc && !(g->cache = sbx_cache_new()))
@@ -169,10 +170,19 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     if (!rc)
         rc = sbx_gate_watch(g, err);
     if (!rc)
-        rc = sbx_confine(o->config_dir, err);
+        rc = sbx_confine(o->config_dir, o->log_dir, err);
     if (!rc)
         rc = sbx_control_open(g, o->control, err);
     return rc ? rc : sbx_doors_open(g, o->netns, o->pidfd, err);
+}
+
+/* Of the gate's own life, between the decisions. */
+static void log_life(struct sbx_gate *g, const char *event, const char *reason)
+{
+    struct sbx_record r = { .event = event, .reason = reason,
+                            .duration_ms = g->loop.now - g->started_at };
+
+    sbx_log_event(&g->log, &r);
 }
 
 static void close_gate(struct sbx_gate *g)
@@ -189,6 +199,7 @@ static void close_gate(struct sbx_gate *g)
     sbx_resolver_free(g->resolver);
     sbx_cache_free(g->cache);
     sbx_names_free(g->names);
+    log_life(g, "end", g->end_reason);
     sbx_log_release(&g->log);
     sbx_loop_close(&g->loop, &g->notify);
     sbx_pool_release(&g->pool);
@@ -229,6 +240,7 @@ static int run(struct sbx_gate *g, struct options *o)
     }
     dprintf(o->status, "ok\n");
     close(o->status);
+    log_life(g, "start", "started");
     serve(g);
     close_gate(g);
     dprintf(o->ended, "gate: %s\n", g->end_reason);

@@ -14,10 +14,11 @@ static bool stays(struct sbx_conn *c)
     struct sbx_verdict before = c->asked.verdict, now;
     bool right = sbx_judge_again(c);
 
-    if (!right && !c->asked.logged) { /* that it was allowed at first was not said yet */
+    if (!right) { /* that it was allowed at first may not have been said yet */
         now = c->asked.verdict;
         c->asked.verdict = before;
         sbx_tunnel_log(c);
+        sbx_log_end(c);
         c->asked.verdict = now;
     }
     sbx_config_unref(old);

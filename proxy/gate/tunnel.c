@@ -28,6 +28,7 @@ void sbx_tunnel_begin(struct sbx_conn *c)
         return;
     }
     /* What came with the CONNECT was held for the verdict and belongs to the server now. */
+    c->asked.bytes_out += c->in.len;
     if (sbx_pipe_add(&c->gate->pool, &c->up, c->in.ptr, c->in.len))
         sbx_conn_close(c, true);
     sbx_buf_release(&c->in);
@@ -63,6 +64,7 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
             return false;
         }
         c->gate->relayed += (uint64_t)n;
+        *(from == &c->client ? &c->asked.bytes_out : &c->asked.bytes_in) += (uint64_t)n;
         if (sbx_pipe_send(pool, pipe, to, 0, (size_t)n) < 1)
             return to->failed; /* then the other direction is to be looked at once more */
     }

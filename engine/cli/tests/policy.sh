@@ -21,6 +21,14 @@ t() { # STATUS TEXT ARGUMENTS...
     fi
 }
 
+j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...
+    local expression=$1
+    shift
+    n=$((n + 1))
+    "$SBX_BIN" --no-input "$@" 2>/dev/null | python3 -c "import json, sys; v = json.load(sys.stdin); assert $expression, v" ||
+        { echo "FAILED: sbx $*: $expression"; fail=1; }
+}
+
 # Before anything: balanced holds, kits apart.
 t 0 "preset balanced" policy ls
 t 0 "Allowed: api.github.com:443" policy check network api.github.com
@@ -94,6 +102,20 @@ t 0 "note: 7 records were lost" policy log gone
 t 0 '"records-lost"' policy log gone --raw --limit 2
 line null error log-full 1 >>"$work/state/sbx/logs/gone.jsonl"
 t 0 "the log is full" policy log gone
+# Ends of requests give bytes and time, and are no requests; a gate that began again was killed before.
+event() { echo '{"time":"2026-01-02T03:04:0'"$1"'.000Z","event":"'"$2"'","sandbox":"gone","proxy":"forward","host":'"$3"',"port":80,"reason":"'"$4"'","bytesIn":1000,"bytesOut":20,"durationMs":7,"count":0}'; }
+{ event 0 start null started; line '"a.example.com"' allow rule 1; event 6 close '"a.example.com"' rule
+    line '"a.example.com"' allow rule 1; event 7 close '"a.example.com"' rule
+    event 7 start null started; event 8 end null "helper gone"; event 9 start null started; } >"$work/state/sbx/logs/gone.jsonl"
+rm "$work/state/sbx/logs/gone.jsonl.1"
+j 'len(v["allowed_hosts"]) == 1 and v["allowed_hosts"][0]["count"] == 2' policy log gone --json
+j '[v["allowed_hosts"][0][k] for k in ("bytes_in", "bytes_out", "duration_ms")] == [2000, 40, 14]' policy log gone --json
+j 'sorted((r["reason"], r["count"]) for r in v["gate_ends"]) == [("helper gone", 1), ("killed", 1)]' policy log gone --json
+t 0 "Ends of the gate:" policy log gone
+t 0 "a.example.com:80" policy log gone -q
+t 0 "gate end helper gone" policy log gone --follow
+ln -sf /etc/passwd "$work/state/sbx/logs/gone.jsonl" # the gate's directory: what is no file is not read
+t 1 "read" policy log gone
 rm -r "$work/state/sbx/logs"
 t 1 "not found" policy ls nobody
 t 0 'set to "balanced"' policy set-default balanced
@@ -158,13 +180,6 @@ n=$((n + 1))
 [ "$(grep -c '"p[1-8].test.org"' "$config/policy.yaml")" = 8 ] || { echo "FAILED: rules were lost"; fail=1; }
 
 # The same as one JSON value.
-j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...
-    local expression=$1
-    shift
-    n=$((n + 1))
-    "$SBX_BIN" --no-input "$@" 2>/dev/null | python3 -c "import json, sys; v = json.load(sys.stdin); assert $expression, v" ||
-        { echo "FAILED: sbx $*: $expression"; fail=1; }
-}
 j 'v["allowed"] is True and v["rule"] == "mine" and v["resource_value"] == "a.example.com:443"' \
     policy check network a.example.com --json
 j 'v["allowed"] is False and v["deny_kind"] == "implicit" and v["reason"] == "default-deny"' \
@@ -178,7 +193,7 @@ j '[r["decision"] for r in v["rules"]] == ["deny", "allow"]' policy explain bad.
 j 'v["deny_kind"] == "explicit"' policy check network bad.example.com --json
 j 'any(r["id"] == "mine" and r["resources"] == ["**.example.com:443"] and r["editable"] for r in v["rules"])' \
     policy ls --output json
-j 'v == {"blocked_hosts": [], "allowed_hosts": [], "failed_hosts": []}' policy log --json
+j 'v == {"blocked_hosts": [], "allowed_hosts": [], "failed_hosts": [], "gate_ends": []}' policy log --json
 
 # Broken files are named with the place, by every verb that reads them.
 echo 'presett: x' >"$config/policy.yaml"

@@ -290,13 +290,20 @@ class Gate:
     """A running gate with a fake helper."""
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
-                 generation=1, wait=True, netns=None, names=None, fresh=False, log=None):
+                 generation=1, wait=True, netns=None, names=None, fresh=False, log=None, log_text=""):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
         self.write(rules, text=text)
-        self.log_path = log or os.path.join(self.dir, "log.jsonl")
+        self.log_dir = None if log else os.path.join(self.dir, "log")
+        self.log_path = log or os.path.join(self.log_dir, "log.jsonl")
+        if self.log_dir:
+            os.mkdir(self.log_dir, 0o700)
+            os.chown(self.log_dir, uid, uid)
+            with open(self.log_path, "w") as f:
+                f.write(log_text)
+            os.chown(self.log_path, uid, uid)
         self.map_path = os.path.join(self.dir, "addresses")
         self.listeners, self.code = [], None
         if names is not None:
@@ -364,6 +371,8 @@ class Gate:
                "map-fd": os.open(self.map_path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
+        if self.log_dir:
+            fds["log-dir-fd"] = os.open(self.log_dir, os.O_RDONLY)
         self.watched = subprocess.Popen(["sleep", "1000"], **quiet())
         fds["pidfd"] = os.pidfd_open(self.watched.pid)
         program = os.path.join(self.dir, "sbx-gate")  # the build tree may be closed to others
@@ -377,8 +386,9 @@ class Gate:
         self.process = subprocess.Popen(args, pass_fds=fds.values(), env={}, user=uid, group=uid,
                                         extra_groups=[], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self.errors)
-        for name in ("config-dir-fd", "log-fd", "map-fd", "status-fd", "ended-fd", "pidfd"):
-            os.close(fds[name])
+        for name in ("config-dir-fd", "log-fd", "log-dir-fd", "map-fd", "status-fd", "ended-fd", "pidfd"):
+            if name in fds:
+                os.close(fds[name])
         if netns is not self.helper:
             netns.close()
         control.close()
@@ -390,14 +400,15 @@ class Gate:
         assert text.startswith(expect), text
         return text
 
-    def records(self, n=None):
-        """The records of the log; waits until there are n."""
+    def records(self, n=None, event=None):
+        """The decisions in the log, or its events ("close", "start", "end"); waits until there are n."""
         end = time.monotonic() + WAIT
         while True:
             with open(self.log_path, "rb") as f:
                 lines = f.read().decode("utf-8", "strict").splitlines()
-            if n is None or len(lines) >= n or time.monotonic() > end:
-                return [json.loads(line) for line in lines]
+            found = [r for r in map(json.loads, lines) if r.get("event") == event]
+            if n is None or len(found) >= n or time.monotonic() > end:
+                return found
             time.sleep(0.01)
 
     def control(self, **request):

@@ -28,7 +28,7 @@ static int confined(int (*ask)(void))
         struct sbx_err err = SBX_ERR_INIT;
         int dir = open("/usr/include", O_RDONLY | O_DIRECTORY);
 
-        if (sbx_confine(dir >= 0 ? dir : open("/usr", O_RDONLY | O_DIRECTORY), &err)) {
+        if (sbx_confine(dir >= 0 ? dir : open("/usr", O_RDONLY | O_DIRECTORY), -1, &err)) {
             fprintf(stderr, "%s\n", err.text);
             _exit(100);
         }

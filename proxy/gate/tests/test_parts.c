@@ -13,7 +13,10 @@
 #include "log.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define TOP "\"version\":1,\"sandbox\":\"demo\",\"generation\":7"
 
@@ -124,7 +127,7 @@ static void denials_past_their_budget_are_counted(void **state)
 
     (void)state;
     assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
-    assert_int_equal(sbx_log_init(&log, fd, &loop, NULL), SBX_OK);
+    assert_int_equal(sbx_log_init(&log, dup(fd), -1, &loop, NULL), SBX_OK);
     log.sandbox = "demo";
     for (unsigned i = 0; i < 100; i++)
         sbx_log(&log, &r);
@@ -155,14 +158,14 @@ static void the_log_stops_at_its_cap_and_says_so(void **state)
     assert_int_equal(ftruncate(fd, SBX_GATE_LOG_MAX - SBX_GATE_RECORD_MAX - 1000), 0);
     assert_int_equal(lseek(fd, 0, SEEK_END), SBX_GATE_LOG_MAX - SBX_GATE_RECORD_MAX - 1000);
     assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
-    assert_int_equal(sbx_log_init(&log, fd, &loop, NULL), SBX_OK);
+    assert_int_equal(sbx_log_init(&log, dup(fd), -1, &loop, NULL), SBX_OK);
     log.sandbox = "demo";
     for (unsigned i = 0; i < 1000; i++) {
         bool recorded = sbx_log(&log, &r);
 
-        assert_true(recorded == !log.full);
+        assert_true(recorded == !log.file.full);
     }
-    assert_true(log.full);
+    assert_true(log.file.full);
     assert_false(sbx_log_ready(&log));
     assert_true(log.lost > 900);
     assert_true(lseek(fd, 0, SEEK_END) <= SBX_GATE_LOG_MAX);
@@ -178,28 +181,29 @@ static void what_cannot_be_recorded_is_not_allowed(void **state)
     struct sbx_log log;
     struct sbx_record r = { .door = "proxy", .proxy = "forward", .protocol = "http", .host = "x.de",
                             .port = 80, .decision = "allow", .reason = "rule" };
-    int fd = memfd_create("log", MFD_ALLOW_SEALING), sealed;
+    int fd = memfd_create("log", MFD_ALLOW_SEALING), sealed, own;
     uint64_t before;
     char text[8192] = "";
 
     (void)state;
     assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
-    assert_int_equal(sbx_log_init(&log, fd, &loop, NULL), SBX_OK);
+    assert_int_equal(sbx_log_init(&log, dup(fd), -1, &loop, NULL), SBX_OK);
     log.sandbox = "demo";
-    assert_true(log.reserved >= SBX_GATE_LOG_RESERVE);
+    assert_true(log.file.reserved >= SBX_GATE_LOG_RESERVE);
     assert_true(sbx_log_ready(&log));
     assert_true(sbx_log(&log, &r));
-    before = log.offset;
+    before = log.file.offset;
     sealed = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    log.fd = sealed;
+    own = log.file.fd;
+    log.file.fd = sealed;
     assert_false(sbx_log(&log, &r));
     assert_false(sbx_log_ready(&log));
     assert_false(sbx_log(&log, &r));
     r.decision = "deny";
     sbx_log(&log, &r);
-    assert_int_equal(log.offset, before);
+    assert_int_equal(log.file.offset, before);
     assert_int_equal(log.allowed, 1);
-    log.fd = fd;
+    log.file.fd = own;
     assert_true(sbx_log_ready(&log)); /* there is room again, and the gap is told */
     r.decision = "allow";
     assert_true(sbx_log(&log, &r));
@@ -210,6 +214,54 @@ static void what_cannot_be_recorded_is_not_allowed(void **state)
     sbx_loop_release(&loop);
     close(sealed);
     close(fd);
+}
+
+static uint64_t size_of(int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dir, name, &st, 0) ? 0 : (uint64_t)st.st_size;
+}
+
+/* A name that is taken by a directory is what a file system in trouble looks like. */
+static void the_log_goes_on_in_a_new_file_and_what_fails_leaves_the_old_one(void **state)
+{
+    char path[] = "/tmp/sbx-test-log-XXXXXX";
+    struct sbx_loop loop;
+    struct sbx_log log;
+    struct sbx_record r = { .door = "proxy", .proxy = "forward", .protocol = "http", .host = "x.de",
+                            .port = 80, .decision = "allow", .reason = "rule" };
+    int dir, fd;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    dir = open(path, O_RDONLY | O_DIRECTORY);
+    fd = openat(dir, "log.jsonl", O_RDWR | O_CREAT | O_APPEND, 0600);
+    assert_int_equal(ftruncate(fd, SBX_GATE_LOG_PART - 100), 0);
+    assert_int_equal(sbx_loop_init(&loop, NULL), SBX_OK);
+    assert_int_equal(sbx_log_init(&log, fd, dup(dir), &loop, NULL), SBX_OK);
+    log.sandbox = "demo";
+    assert_int_equal(mkdirat(dir, "log.jsonl.new", 0700), 0);
+    assert_true(sbx_log(&log, &r)); /* it cannot be rotated, so it goes on */
+    assert_int_equal(unlinkat(dir, "log.jsonl.new", AT_REMOVEDIR), 0);
+    assert_int_equal(mkdirat(dir, "log.jsonl.1", 0700), 0);
+    assert_true(sbx_log(&log, &r));
+    assert_true(size_of(dir, "log.jsonl") > SBX_GATE_LOG_PART);
+    assert_int_equal(unlinkat(dir, "log.jsonl.1", AT_REMOVEDIR), 0);
+    assert_true(sbx_log(&log, &r));
+    assert_true(size_of(dir, "log.jsonl.1") > SBX_GATE_LOG_PART);
+    assert_true(size_of(dir, "log.jsonl") > 0 && size_of(dir, "log.jsonl") < 1000);
+    assert_int_equal(size_of(dir, "log.jsonl.new"), 0);
+    assert_int_equal(sbx_log_offset(&log), size_of(dir, "log.jsonl.1") + size_of(dir, "log.jsonl"));
+    assert_int_equal(log.lost, 0);
+    assert_false(log.file.full);
+    sbx_log_release(&log);
+    sbx_loop_release(&loop);
+    unlinkat(dir, "log.jsonl", 0);
+    unlinkat(dir, "log.jsonl.1", 0);
+    unlinkat(dir, "log.jsonl.new", 0);
+    close(dir);
+    rmdir(path);
 }
 
 static unsigned fired[64], nfired;
@@ -285,6 +337,7 @@ int main(void)
         cmocka_unit_test(log_text_is_escaped),
         cmocka_unit_test(denials_past_their_budget_are_counted),
         cmocka_unit_test(the_log_stops_at_its_cap_and_says_so),
+        cmocka_unit_test(the_log_goes_on_in_a_new_file_and_what_fails_leaves_the_old_one),
         cmocka_unit_test(what_cannot_be_recorded_is_not_allowed),
         cmocka_unit_test(timers_fire_in_order_and_not_when_disarmed),
         cmocka_unit_test(dns_queries_are_read_and_refused_in_kind),

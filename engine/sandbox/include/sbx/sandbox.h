@@ -201,7 +201,7 @@ struct sbx_sandbox_info {
     const struct sbx_published *ports; /**< of a running one they are open */
     size_t n_ports;
     const struct sbx_plan *plan; /**< owned by the arena; NULL when it cannot be read */
-    const char *state_dir;       /**< log.jsonl, records.jsonl are below it */
+    const char *state_dir;       /**< log/log.jsonl, records.jsonl are below it */
 };
 SBX_MUST_USE enum sbx_code sbx_sandbox_list(struct sbx_engine *e, struct sbx_arena *arena,
                                             struct sbx_sandbox_info **ret, size_t *ret_n,
