@@ -3,7 +3,11 @@
 #
 #   scripts/install-deps.sh build   compile sbx and make the base image
 #   scripts/install-deps.sh test    the same, and all that the tests start or call
+<<<<<<< HEAD
 #   scripts/install-deps.sh soak    the same, and what only scripts/soak.sh calls
+=======
+#   scripts/install-deps.sh soak    only what long runs compare with and call (scripts/soak.sh)
+>>>>>>> 694d3ca (wip)
 set -eu
 
 BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
@@ -12,12 +16,20 @@ BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
 TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo
  tmux jq openssl openssh-server busybox-static shellcheck procps zsh fish nftables socat strace file
  python3-jsonschema python3-yaml'
+<<<<<<< HEAD
 SOAK='gcovr'
+=======
+SOAK='squid tinyproxy'
+>>>>>>> 694d3ca (wip)
 
 case ${1:-} in
 build) wanted=$BUILD ;;
 test) wanted="$BUILD $TEST" ;;
+<<<<<<< HEAD
 soak) wanted="$BUILD $TEST $SOAK" ;;
+=======
+soak) wanted=$SOAK ;;
+>>>>>>> 694d3ca (wip)
 *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 

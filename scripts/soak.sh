@@ -3,7 +3,8 @@
 #
 #   scripts/soak.sh fuzz [SECONDS]     each libFuzzer target for so long (default 600); new inputs stay in build/fuzz-corpus
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
-#   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc; the gate beside tinyproxy
+#   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc
+#   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
 #   scripts/soak.sh valgrind           the unit tests under valgrind
 #   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
@@ -51,7 +52,7 @@ case ${1:-} in
 fuzz) fuzz "${2:-}" ;;
 kills) exec scripts/soak/kills.sh "${2:-200}" ;;
 bench) exec scripts/soak/bench.sh ;;
+bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
 valgrind) valgrind_units ;;
-coverage) coverage ;;
-*) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
 esac

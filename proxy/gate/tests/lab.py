@@ -20,6 +20,7 @@ import time
 
 GATE = os.environ.get("SBX_GATE") or os.path.join(
     os.path.dirname(os.environ.get("SBX_BIN", "build/release/bin/sbx")), "../libexec/sbx/sbx-gate")
+HELPER = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(GATE), "sbx-netns")
 UID = 64997  # nobody's: never 0, never 1000
 ORIGIN, ORIGIN2, RESOLVER, PRIVATE = "203.0.113.10", "203.0.113.11", "203.0.113.53", "10.9.9.9"
 PROXY = ("198.18.0.1", 3128)
@@ -67,6 +68,12 @@ def enter():
     s.close()
     for i, address in enumerate((PROXY[0], ORIGIN, ORIGIN2, RESOLVER, PRIVATE)):
         _add_address(i + 1, address)
+
+
+def enter_netns(fd):
+    """For a child before it becomes another program."""
+    if _libc.setns(fd, 0x40000000):
+        os._exit(99)
 
 
 def use_up_inotify(uid):

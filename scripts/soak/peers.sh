@@ -1,0 +1,17 @@
+#!/bin/bash
+# Peers of the gate for its benchmark: squid and tinyproxy from Debian, mitmproxy from PyPI and smokescreen as a Go module into
+# build/peers. What cannot be installed is left out, loudly. Prints the directory for SBX_PEERS on its last line.
+set -u
+cd "$(dirname "$0")/../.."
+peers=$PWD/build/peers
+mkdir -p "$peers/bin"
+scripts/install-deps.sh soak >&2 || echo "LOUD: not all Debian packages could be installed" >&2
+if [ ! -x "$peers/bin/mitmdump" ]; then
+    { python3 -m venv "$peers/venv" && timeout 300 "$peers/venv/bin/pip" install -q mitmproxy &&
+        ln -sf ../venv/bin/mitmdump "$peers/bin/mitmdump"; } >&2 || echo "LOUD: mitmproxy could not be installed" >&2
+fi
+if [ ! -x "$peers/bin/smokescreen" ]; then
+    { command -v go >/dev/null && GOBIN=$peers/bin timeout 300 go install github.com/stripe/smokescreen@v0.0.4; } >&2 ||
+        echo "LOUD: smokescreen could not be installed" >&2
+fi
+echo "$peers/bin"
