@@ -5,6 +5,7 @@
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
 #   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc
 #   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
+#   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
 #   scripts/soak.sh valgrind           the unit tests under valgrind
 #   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
@@ -48,11 +49,18 @@ coverage() {
         --exclude '.*/(tests|fuzz|bench)/' --fail-under-line 95
 }
 
+bench_kits() {
+    [ -n "${SBX_CORPUS_DIR:-}" ] || { echo "soak: needs SBX_CORPUS_DIR, with kits/ in it" >&2; exit 1; }
+    spec/bench/run.sh "$SBX_CORPUS_DIR/kits"
+}
+
 case ${1:-} in
 fuzz) fuzz "${2:-}" ;;
 kills) exec scripts/soak/kills.sh "${2:-200}" ;;
 bench) exec scripts/soak/bench.sh ;;
 bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
+bench-kits) bench_kits ;;
 valgrind) valgrind_units ;;
+coverage) coverage ;;
 *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
 esac

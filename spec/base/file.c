@@ -64,12 +64,17 @@ static enum sbx_code too_large(struct sbx_err *err, const char *path, size_t max
     return sbx_err_set(err, SBX_LIMIT, "%s: larger than %zu bytes", path, max);
 }
 
-/* Read to the end; one byte is asked for past the bound so that "just fits" is told from "more". */
-static enum sbx_code read_all(int fd, const char *path, size_t limit, struct sbx_buf *out,
+/*
+ * Read to the end; one byte is asked for past the bound so that "just fits" is told from "more".
+ * `expected` bytes are probably there.
+ */
+static enum sbx_code read_all(int fd, const char *path, size_t expected, struct sbx_buf *out,
                               struct sbx_err *err)
 {
+    size_t want = expected ? expected + 1 : READ_STEP;
+
     for (;;) {
-        size_t left = limit - out->len, step = left < READ_STEP ? left : READ_STEP;
+        size_t left = out->max - out->len, step = left < want ? left : want;
         char past, *room = step ? sbx_buf_room(out, step) : &past;
         ssize_t n;
 
@@ -85,6 +90,7 @@ static enum sbx_code read_all(int fd, const char *path, size_t limit, struct sbx
         if (!step)
             return too_large(err, path, out->max);
         sbx_buf_commit(out, (size_t)n);
+        want = (size_t)n < want ? want - (size_t)n : READ_STEP;
     }
 }
 
@@ -100,10 +106,9 @@ enum sbx_code sbx_file_read(int dirfd, const char *path, struct sbx_buf *out, st
         return rc;
     if ((size_t)st.st_size > out->max - out->len)
         return too_large(err, path, out->max);
-    /* room for all of it at once, and for the NUL of an empty file */
-    if (!sbx_buf_room(out, (size_t)st.st_size))
+    if (!sbx_buf_room(out, 0)) /* for the NUL of an empty file */
         return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
-    rc = read_all(fd, path, out->max, out, err);
+    rc = read_all(fd, path, (size_t)st.st_size, out, err);
     if (rc) {
         out->len = before;
         out->ptr[before] = '\0';

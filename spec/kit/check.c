@@ -43,7 +43,7 @@ static const char *spelling(const struct sbx_checker *c, char out[SBX_PATH_MAX])
 void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const char *code,
                       const void *field, const char *key, const char *hint, const char *fmt, ...)
 {
-    size_t mark = key ? sbx_check_enter(c, "%s%s", c->path_len ? "." : "", key) : c->path_len;
+    size_t mark = key ? sbx_check_enter(c, c->path_len ? "." : "", key) : c->path_len;
     char message[1024], old[SBX_PATH_MAX];
     va_list args;
 
@@ -68,18 +68,19 @@ bool sbx_check_is_old(const struct sbx_checker *c)
     return version && !strcmp(version, "1");
 }
 
-size_t sbx_check_enter(struct sbx_checker *c, const char *fmt, ...)
+size_t sbx_check_enter(struct sbx_checker *c, const char *text, const char *name)
 {
     size_t mark = c->path_len;
-    va_list args;
-    int n;
 
-    va_start(args, fmt);
-    n = vsnprintf(c->path + mark, sizeof(c->path) - mark, fmt, args);
-    va_end(args);
-    c->path_len += n < 0 ? 0 : (size_t)n;
-    if (c->path_len >= sizeof(c->path))
-        c->path_len = sizeof(c->path) - 1;
+    c->path_len = sbx_path_add(c->path, sbx_path_add(c->path, mark, text), name);
+    return mark;
+}
+
+size_t sbx_check_enter_index(struct sbx_checker *c, const char *text, size_t index)
+{
+    size_t mark = c->path_len;
+
+    c->path_len = sbx_path_add_index(c->path, sbx_path_add(c->path, mark, text), index);
     return mark;
 }
 
@@ -109,7 +110,7 @@ static void check_strings(struct sbx_checker *c, const struct sbx_field *f,
     const struct sbx_origin *near = c->near;
 
     for (size_t i = 0; f->check && i < list->len; i++) {
-        size_t mark = sbx_check_enter(c, "[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, "", i);
 
         c->near = list->at ? &list->at[i] : near;
         f->check(c, &list->v[i], list->v[i]);
@@ -133,7 +134,7 @@ static void check_list(struct sbx_checker *c, const struct sbx_field *f, const v
 
         if (f->block->name_field >= 0)
             memcpy(&name, item + f->block->name_field, sizeof(name));
-        mark = name ? sbx_check_enter(c, ".%s", name) : sbx_check_enter(c, "[%zu]", i);
+        mark = name ? sbx_check_enter(c, ".", name) : sbx_check_enter_index(c, "", i);
         c->near = (const void *)(item + f->block->at);
         check_block(c, f->block, item);
         sbx_check_leave(c, mark);
@@ -165,12 +166,20 @@ static void check_field(struct sbx_checker *c, const struct sbx_field *f, const 
     }
 }
 
+static bool has_rules(const struct sbx_field *f)
+{
+    return f->check || f->required || f->block;
+}
+
 static void check_block(struct sbx_checker *c, const struct sbx_block *block, const void *base)
 {
     for (size_t i = 0; i < block->n_fields; i++) {
         const struct sbx_field *f = &block->fields[i];
-        size_t mark = sbx_check_enter(c, "%s%s", c->path_len ? "." : "", f->key);
+        size_t mark;
 
+        if (!has_rules(f))
+            continue;
+        mark = sbx_check_enter(c, c->path_len ? "." : "", f->key);
         check_field(c, f, base);
         sbx_check_leave(c, mark);
     }

@@ -22,7 +22,9 @@ void sbx_check_report(struct sbx_checker *c, enum sbx_severity severity, const c
     SBX_PRINTF(7, 8);
 /* Is the kit that wrote the element around (`near`) of version 1? Composed kits may differ. */
 bool sbx_check_is_old(const struct sbx_checker *c);
-size_t sbx_check_enter(struct sbx_checker *c, const char *fmt, ...) SBX_PRINTF(2, 3);
+/* Append `text` and `name`, or `text` and "[index]"; returns what sbx_check_leave() wants. */
+size_t sbx_check_enter(struct sbx_checker *c, const char *text, const char *name);
+size_t sbx_check_enter_index(struct sbx_checker *c, const char *text, size_t index);
 void sbx_check_leave(struct sbx_checker *c, size_t mark);
 
 /* Rows' own checks (check_value.c). */

@@ -80,7 +80,7 @@ static void check_arg(struct sbx_checker *c, const struct sbx_arg *a)
 void sbx_check_args(struct sbx_checker *c)
 {
     for (size_t i = 0; i < c->a->args.len; i++) {
-        size_t mark = sbx_check_enter(c, "args.%s", c->a->args.v[i].name);
+        size_t mark = sbx_check_enter(c, "args.", c->a->args.v[i].name);
 
         c->near = &c->a->args.v[i].at;
         check_arg(c, &c->a->args.v[i]);

@@ -55,7 +55,7 @@ static void check_inject(struct sbx_checker *c, const struct sbx_inject *i)
 
 static void check_api_key(struct sbx_checker *c, const struct sbx_api_key *k)
 {
-    size_t mark = sbx_check_enter(c, ".apiKey");
+    size_t mark = sbx_check_enter(c, ".apiKey", "");
 
     c->near = &k->at;
     if (!given(k->name))
@@ -68,7 +68,7 @@ static void check_api_key(struct sbx_checker *c, const struct sbx_api_key *k)
     else
         sbx_check_reserved(c, &k->name, "name", k->name);
     for (size_t i = 0; i < k->inject.len; i++) {
-        size_t inner = sbx_check_enter(c, ".inject[%zu]", i);
+        size_t inner = sbx_check_enter_index(c, ".inject", i);
 
         c->near = &k->inject.v[i].at;
         check_inject(c, &k->inject.v[i]);
@@ -79,7 +79,7 @@ static void check_api_key(struct sbx_checker *c, const struct sbx_api_key *k)
 
 static void check_oauth(struct sbx_checker *c, const struct sbx_oauth *o)
 {
-    size_t mark = sbx_check_enter(c, ".oauth");
+    size_t mark = sbx_check_enter(c, ".oauth", "");
 
     c->near = &o->at;
     if (!o->passthrough && (!given(o->sentinel_access) || !given(o->sentinel_refresh)))
@@ -122,7 +122,7 @@ void sbx_check_credentials(struct sbx_checker *c)
 {
     for (size_t i = 0; i < c->a->credentials.len; i++) {
         const struct sbx_credential *cred = &c->a->credentials.v[i];
-        size_t mark = sbx_check_enter(c, "credentials[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, "credentials", i);
 
         c->near = &cred->at;
         check_service(c, cred);

@@ -46,7 +46,7 @@ static bool is_risky(const char *name)
 
 static void check_variable(struct sbx_checker *c, const struct sbx_pair *p)
 {
-    size_t mark = sbx_check_enter(c, ".%s", p->name);
+    size_t mark = sbx_check_enter(c, ".", p->name);
 
     if (!sbx_is_shell_name(p->name))
         sbx_check_report(c, SBX_ERROR, "bad-variable", NULL, NULL,
@@ -67,7 +67,7 @@ static void check_variable(struct sbx_checker *c, const struct sbx_pair *p)
 
 void sbx_check_environment(struct sbx_checker *c)
 {
-    size_t mark = sbx_check_enter(c, "environment.variables");
+    size_t mark = sbx_check_enter(c, "environment.variables", "");
 
     for (size_t i = 0; i < c->a->variables.len; i++) {
         c->near = &c->a->variables.v[i].at;

@@ -139,7 +139,7 @@ static void check_ports(struct sbx_checker *c)
 {
     for (size_t i = 0; i < c->a->ports.len; i++) {
         const struct sbx_port *p = &c->a->ports.v[i];
-        size_t mark = sbx_check_enter(c, "ports[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, "ports", i);
 
         c->near = &p->at;
         if (p->container < 1 || p->container > 65535)
@@ -161,7 +161,7 @@ static void check_volumes(struct sbx_checker *c)
 
             if (!v->path || !w->path || strcmp(v->path, w->path))
                 continue;
-            mark = sbx_check_enter(c, "volumes[%zu]", i);
+            mark = sbx_check_enter_index(c, "volumes", i);
             c->near = &v->at;
             sbx_check_report(c, SBX_WARNING, "same-path", &v->path, "path", "keep one of them",
                              "given twice; the last one counts (%.200s)", v->path);
@@ -176,7 +176,7 @@ static void check_startup(struct sbx_checker *c)
 {
     for (size_t i = 0; i < c->a->startup.len; i++) {
         const struct sbx_startup *s = &c->a->startup.v[i];
-        size_t mark = sbx_check_enter(c, "setup.startup[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, "setup.startup", i);
 
         c->near = &s->at;
         if (!s->command.len)

@@ -81,7 +81,7 @@ static void check_oauth_hosts(struct sbx_checker *c, const struct allowed *allow
     c->near = &o->at;
     check_domain(c, allowed, o->token_host, &o->token_host, "oauth.tokenEndpoint.host");
     for (size_t i = 0; i < o->resource_hosts.len; i++) {
-        size_t mark = sbx_check_enter(c, ".oauth.resourceHosts[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, ".oauth.resourceHosts", i);
 
         c->near = o->resource_hosts.at ? &o->resource_hosts.at[i] : &o->at;
         check_domain(c, allowed, o->resource_hosts.v[i], NULL, NULL);
@@ -94,7 +94,7 @@ static void check_credential(struct sbx_checker *c, const struct allowed *allowe
 {
     for (size_t k = 0; k < cred->api_key.inject.len; k++) {
         const struct sbx_inject *inject = &cred->api_key.inject.v[k];
-        size_t mark = sbx_check_enter(c, ".apiKey.inject[%zu]", k);
+        size_t mark = sbx_check_enter_index(c, ".apiKey.inject", k);
 
         c->near = &inject->at;
         check_domain(c, allowed, inject->domain, &inject->domain, "domain");
@@ -115,7 +115,7 @@ void sbx_check_coverage(struct sbx_checker *c)
         return;
     }
     for (size_t i = 0; i < c->a->credentials.len; i++) {
-        size_t mark = sbx_check_enter(c, "credentials[%zu]", i);
+        size_t mark = sbx_check_enter_index(c, "credentials", i);
 
         check_credential(c, &allowed, &c->a->credentials.v[i]);
         sbx_check_leave(c, mark);

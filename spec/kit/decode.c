@@ -63,23 +63,22 @@ void sbx_decode_place(struct sbx_decoder *d, const void *field, struct sbx_pos p
     p->v[p->len++] = (struct sbx_place){ field, pos, d->kit };
 }
 
-static size_t keep_path(struct sbx_decoder *d, int added)
-{
-    size_t mark = d->path_len, len = mark + (size_t)added;
-
-    d->path_len = len < SBX_PATH_MAX ? len : SBX_PATH_MAX - 1;
-    return mark;
-}
-
 size_t sbx_decode_enter(struct sbx_decoder *d, const char *key)
 {
-    return keep_path(d, snprintf(d->path + d->path_len, SBX_PATH_MAX - d->path_len, "%s%.200s",
-                                 d->path_len ? "." : "", key));
+    size_t mark = d->path_len;
+
+    if (mark)
+        d->path_len = sbx_path_add(d->path, mark, ".");
+    d->path_len = sbx_path_add(d->path, d->path_len, key);
+    return mark;
 }
 
 size_t sbx_decode_enter_index(struct sbx_decoder *d, size_t index)
 {
-    return keep_path(d, snprintf(d->path + d->path_len, SBX_PATH_MAX - d->path_len, "[%zu]", index));
+    size_t mark = d->path_len;
+
+    d->path_len = sbx_path_add_index(d->path, mark, index);
+    return mark;
 }
 
 void sbx_decode_leave(struct sbx_decoder *d, size_t mark)

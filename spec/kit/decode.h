@@ -6,6 +6,10 @@
 
 #define SBX_PATH_MAX 512 /* bytes of a field path in a finding; longer ones are cut */
 
+/* Append to a path of `len` bytes; what does not fit is cut. Returns the new length (path.c). */
+size_t sbx_path_add(char path[SBX_PATH_MAX], size_t len, const char *text);
+size_t sbx_path_add_index(char path[SBX_PATH_MAX], size_t len, size_t index); /* "[7]" */
+
 /* Where each scalar field was written: the address of the field in the artifact to its position. */
 struct sbx_place {
     const void *field;

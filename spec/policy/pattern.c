@@ -77,6 +77,15 @@ static enum sbx_code split(const char *text, struct parts *ret, struct sbx_patte
     return colon ? parse_ports(colon + 1, strlen(colon + 1), p, err) : SBX_OK;
 }
 
+/* ASCII that cannot be an address: most rules, told without parsing them twice. */
+static bool is_plain_name(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] == ':' || text[i] == '[' || (unsigned char)text[i] >= 0x80)
+            return false;
+    return !sbx_name_is_numeric(text, len);
+}
+
 /* Addresses in any spelling that inet_aton knows (S4): 127.1, 0x7f.1, 2130706433. */
 static bool parse_address(const char *text, size_t len, struct in6_addr *ret)
 {
@@ -84,6 +93,8 @@ static bool parse_address(const char *text, size_t len, struct in6_addr *ret)
     struct in_addr v4;
     char copy[64];
 
+    if (is_plain_name(text, len))
+        return false;
     if (!sbx_host_parse(text, len, &host, NULL)) {
         *ret = host.address;
         return host.kind != SBX_HOST_NAME;

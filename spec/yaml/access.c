@@ -17,7 +17,8 @@ const struct sbx_yaml_node *sbx_yaml_get(const struct sbx_yaml_node *map, const 
 
 bool sbx_yaml_is(const struct sbx_yaml_node *n, const char *text)
 {
-    return n->kind == SBX_YAML_SCALAR && n->len == strlen(text) && !memcmp(n->text, text, n->len);
+    return n->kind == SBX_YAML_SCALAR && *n->text == *text && n->len == strlen(text) &&
+           !memcmp(n->text, text, n->len);
 }
 
 static int base64_value(char c)

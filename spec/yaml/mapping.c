@@ -3,6 +3,8 @@
 
 #include "yaml_impl.h"
 
+#define FEW 16 /* entries; the mappings of a kit have fewer, but for environments */
+
 enum sbx_code sbx_yaml_add_nodes(struct sbx_yaml_builder *b, size_t n, struct sbx_pos pos)
 {
     b->added += n;
@@ -55,13 +57,27 @@ static void report_twice(struct sbx_yaml_builder *b, const struct sbx_yaml_node 
                   "given twice; first on line %u", first->pos.line);
 }
 
+/* Of a few entries each is compared with those before it, which is quicker than to sort them. */
+static void find_twice_of_few(struct sbx_yaml_builder *b, struct sbx_yaml_node *map)
+{
+    for (size_t i = 1; i < map->len; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!compare_keys(map->entries[k].key, map->entries[i].key)) {
+                report_twice(b, map->entries[k].key, map->entries[i].key);
+                map->broken = true;
+                break;
+            }
+}
+
 static enum sbx_code find_twice(struct sbx_yaml_builder *b, struct sbx_yaml_node *map)
 {
     SBX_AUTO_FREE struct sbx_yaml_entry **order = NULL;
     size_t first = 0;
 
-    if (map->len < 2)
+    if (map->len <= FEW) {
+        find_twice_of_few(b, map);
         return SBX_OK;
+    }
     order = sorted(map->entries, map->len);
     if (!order)
         return SBX_NO_MEMORY;

@@ -228,6 +228,8 @@ enum sbx_yaml_type sbx_yaml_plain_type(const char *s)
     bool negative;
     double d;
 
+    if (*s && !strchr("~nNtTfF<.-+0123456789", *s)) /* most text: no word or number begins so */
+        return SBX_YAML_STR;
     if (is_null_text(s))
         return SBX_YAML_NULL;
     if (is_true_text(s) || is_false_text(s))
@@ -271,11 +273,11 @@ bool sbx_yaml_resolve(struct sbx_yaml_node *n)
         n->type = SBX_YAML_STR; /* a NUL inside */
         return true;
     }
-    plain = sbx_yaml_plain_type(n->text);
     if (!n->tag) {
-        n->type = n->style == SBX_YAML_PLAIN ? plain : SBX_YAML_STR;
+        n->type = n->style == SBX_YAML_PLAIN ? sbx_yaml_plain_type(n->text) : SBX_YAML_STR;
         return true;
     }
+    plain = sbx_yaml_plain_type(n->text);
     wanted = type_of_tag(n->tag);
     n->type = wanted;
     switch (wanted) {

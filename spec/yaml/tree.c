@@ -26,7 +26,7 @@ struct parse {
     size_t depth, frames_cap;
     const struct sbx_yaml_node **pile; /* children of all open collections */
     size_t piled, pile_cap;
-    struct anchor anchors[ANCHORS_MAX];
+    struct anchor *anchors; /* ANCHORS_MAX, made with the first */
     size_t n_anchors;
     const struct sbx_yaml_node *root;
     bool done;
@@ -103,6 +103,10 @@ static enum sbx_code keep_anchor(struct parse *p, struct sbx_yaml_node *n, const
 {
     if (!name)
         return SBX_OK;
+    if (!p->anchors)
+        p->anchors = calloc(ANCHORS_MAX, sizeof(*p->anchors));
+    if (!p->anchors)
+        return SBX_NO_MEMORY;
     if (p->n_anchors == ANCHORS_MAX)
         return fail(p, SBX_LIMIT, "yaml-limit", n->pos, NULL, "more than 1000 anchors");
     n->anchor = sbx_arena_strdup(p->b.arena, (const char *)name);
@@ -395,6 +399,7 @@ enum sbx_code sbx_yaml_parse(struct sbx_arena *arena, const char *file, const ch
         *ret = p->root;
     free(p->frames);
     free(p->pile);
+    free(p->anchors);
     free(p);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "sbx/yaml.h"
+#include "yaml_impl.h"
 
 struct doc {
     struct sbx_arena *arena;
@@ -517,9 +518,63 @@ static void long_keys_are_written_so_that_they_are_read(void **state)
     assert_string_equal(sbx_yaml_get(d.root, key)->text, "v");
 }
 
+static size_t plain_offset(const char *text, size_t len, size_t start, size_t character)
+{
+    size_t i = start;
+
+    for (; i < len && character; character--)
+        do
+            i++;
+        while (i < len && ((unsigned char)text[i] & 0xc0) == 0x80);
+    return i;
+}
+
+static void offsets_of_characters_are_those_of_counting_in_any_order(void **state)
+{
+    static const char *const texts[] = {
+        "", "a", "plain text of more than one word", "\xc3\xa9", "12345678\xc3\xa9" "12345678",
+        "\xe2\x80\x94 a dash \xe2\x80\x94 and more\n  text \xf0\x9f\x98\x80 to the end",
+        "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9",
+        "1234567\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80" "12345678901234567",
+        "\xef\xbb\xbf" "key: a mark in front \xc2\xa0 and a space of its own kind",
+    };
+
+    (void)state;
+    for (size_t t = 0; t < SBX_ARRAY_LEN(texts); t++) {
+        size_t len = strlen(texts[t]), start = strncmp(texts[t], "\xef\xbb\xbf", 3) ? 0 : 3;
+        struct sbx_yaml_offsets o;
+
+        sbx_yaml_offsets_init(&o, texts[t], len);
+        for (size_t from = 0; from <= len + 1; from++)
+            for (size_t to = 0; to <= len + 1; to++) {
+                assert_int_equal(sbx_yaml_offset(&o, from), plain_offset(texts[t], len, start, from));
+                assert_int_equal(sbx_yaml_offset(&o, to), plain_offset(texts[t], len, start, to));
+            }
+    }
+}
+
+static void a_key_given_twice_is_found_in_mappings_of_any_size(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= 40; n++)
+        for (size_t twin = 1; twin < n; twin++) {
+            SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(65536);
+
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(sbx_buf_addf(&text, "k%zu: v\n", i == twin ? 0 : i), SBX_OK);
+            DOC d = parse(text.ptr);
+            assert_true(d.root->broken);
+            assert_int_equal(d.diags.errors, 1);
+            assert_int_equal(d.diags.v[0].pos.line, twin + 1);
+            assert_string_equal(d.diags.v[0].message, "given twice; first on line 1");
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(offsets_of_characters_are_those_of_counting_in_any_order),
+        cmocka_unit_test(a_key_given_twice_is_found_in_mappings_of_any_size),
         cmocka_unit_test(plain_scalars_resolve_as_the_reference_does),
         cmocka_unit_test(integers_are_read_and_floats_are_cut),
         cmocka_unit_test(booleans_are_words_even_in_quotes),
