@@ -241,8 +241,7 @@ static enum sbx_code code_of_status(long status)
 {
     switch (status) {
     case 401:
-    case 403:
-        return SBX_DENIED;
+        return SBX_CONSENT;
     case 404:
         return SBX_NOT_FOUND;
     case 409:

@@ -164,17 +164,17 @@ static bool receive(struct run *r)
 }
 
 /* What a shell says, where its user looks for it. The words may be an image's or a kit's. */
-static void complain(const struct run *r, const char *before, const char *what)
+static void complain(const struct sbx_exec *x, const char *before, const char *what,
+                     const char *after)
 {
     SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(4 * PATH_MAX);
-    int fd = r->exec->tty ? r->exec->out : r->exec->err_fd;
+    int fd = x->tty ? x->out : x->err_fd;
 
     if (fd < 0)
         return;
     if (sbx_text_escape(&clean, what, strlen(what)))
         sbx_buf_clear(&clean);
-    dprintf(fd, "sbx: %s%s: %s%s", before, clean.ptr ? clean.ptr : "", strerror(r->failure.number),
-            r->exec->tty ? "\r\n" : "\n");
+    dprintf(fd, "sbx: %s%s%s%s", before, clean.ptr ? clean.ptr : "", after, x->tty ? "\r\n" : "\n");
 }
 
 static enum sbx_code explain(const struct run *r, int *ret_status, struct sbx_err *err)
@@ -182,14 +182,16 @@ static enum sbx_code explain(const struct run *r, int *ret_status, struct sbx_er
     const char *cwd = r->exec->workdir && *r->exec->workdir ? r->exec->workdir
                                                             : box_text(r->b, "workdir");
     int number = r->failure.number;
+    char why[128];
 
+    snprintf(why, sizeof(why), ": %s", strerror(number));
     switch (r->failure.stage) {
     case ENTER_EXEC:
-        complain(r, "", r->exec->argv[0]);
+        complain(r->exec, "", r->exec->argv[0], why);
         *ret_status = number == ENOENT || number == ENOTDIR ? 127 : 126;
         return SBX_OK;
     case ENTER_DIRECTORY:
-        complain(r, "working directory ", cwd);
+        complain(r->exec, "working directory ", cwd, why);
         *ret_status = 126;
         return SBX_OK;
     case ENTER_GONE:
@@ -249,6 +251,24 @@ static void close_run(struct run *r)
         close(r->theirs);
 }
 
+/* A user whom the sandbox does not have is the caller's word, so it ends as a shell's 126. */
+static enum sbx_code find_user(const struct run *r, int root, struct user *ret, int *ret_status,
+                               bool *ret_done, struct sbx_err *err)
+{
+    struct sbx_err why = SBX_ERR_INIT;
+    enum sbx_code rc = oci_user(root, r->exec->user ? r->exec->user : box_text(r->b, "user"), ret,
+                                &why);
+
+    *ret_done = rc == SBX_NOT_FOUND;
+    if (!rc)
+        return rc;
+    if (!*ret_done)
+        return sbx_err_set(err, rc, "%s", why.text);
+    complain(r->exec, "", why.text, "");
+    *ret_status = 126;
+    return SBX_OK;
+}
+
 enum sbx_code oci_exec(struct sbx_runtime *rt, const char *id, const struct sbx_exec *exec,
                        int *ret_status, struct sbx_err *err)
 {
@@ -256,6 +276,7 @@ enum sbx_code oci_exec(struct sbx_runtime *rt, const char *id, const struct sbx_
     SBX_AUTO_FREE struct run *r = calloc(1, sizeof(*r));
     SBX_AUTO_FD int root = -1;
     struct user user;
+    bool done = false;
     enum sbx_code rc;
 
     if (!r)
@@ -269,10 +290,10 @@ enum sbx_code oci_exec(struct sbx_runtime *rt, const char *id, const struct sbx_
     if (!rc)
         rc = oci_root_open(&b, &root, &r->pidfd, err);
     if (!rc)
-        rc = oci_user(root, exec->user ? exec->user : box_text(&b, "user"), &user, err);
-    if (!rc)
+        rc = find_user(r, root, &user, ret_status, &done, err);
+    if (!rc && !done)
         rc = write_request(r, &user, err);
-    if (!rc)
+    if (!rc && !done)
         rc = run(r, ret_status, err);
     close_run(r);
     return rc;

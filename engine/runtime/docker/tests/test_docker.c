@@ -120,11 +120,12 @@ static void what_cannot_start_has_a_shells_status_and_words(void **state)
 {
     struct world *w = *state;
     static const struct {
-        const char *argv[2], *words;
+        const char *argv[2], *user, *words;
         int status;
     } rows[] = {
-        { { "nope", NULL }, "\"nope\"", 127 },
-        { { "/etc/passwd", NULL }, "/etc/passwd", 126 },
+        { { "nope", NULL }, NULL, "\"nope\"", 127 },
+        { { "/etc/passwd", NULL }, NULL, "/etc/passwd", 126 },
+        { { "true", NULL }, "nobody-here", "nobody-here", 126 },
     };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
@@ -133,6 +134,7 @@ static void what_cannot_start_has_a_shells_status_and_words(void **state)
         SBX_AUTO(sbx_buf) err = { 0 };
         int status = -1;
 
+        x.user = rows[i].user;
         ASSERT_OK(run(w, &x, &out, &err, &status));
         assert_int_equal(status, rows[i].status);
         assert_string_equal(out.ptr, "");

@@ -115,9 +115,9 @@ static void a_pull_without_the_log_in_is_denied(void **state)
 
     put("config.json", "{}");
     assert_int_equal(ensure(w, registry.reference, SBX_PULL_NEVER, NULL), SBX_NOT_FOUND);
-    assert_int_equal(ensure(w, registry.reference, SBX_PULL_MISSING, NULL), SBX_DENIED);
+    assert_int_equal(ensure(w, registry.reference, SBX_PULL_MISSING, NULL), SBX_CONSENT);
     put("config.json", "{\"auths\":");
-    assert_int_equal(ensure(w, registry.reference, SBX_PULL_MISSING, NULL), SBX_DENIED);
+    assert_int_equal(ensure(w, registry.reference, SBX_PULL_MISSING, NULL), SBX_CONSENT);
     assert_non_null(strstr(w->err.text, "no log-in was used"));
 }
 

@@ -184,7 +184,7 @@ struct sbx_exec {
 };
 /**
  * Run a process to its end. The exit status is a shell's: 127 no such program, 126 it cannot be run
- * there (not a program, or no such working directory), 128+N. What the user is told then goes to
+ * there (not a program, no such user or working directory), 128+N. What the user is told then goes to
  * err_fd. INT or TERM by `signal_fd` a second time kill a process that is stopped: 130.
  * @return SBX_OK with *ret_status; SBX_UNAVAILABLE, SBX_NOT_FOUND (no such container), SBX_TIMEOUT ...
  */
