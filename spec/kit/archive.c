@@ -10,8 +10,9 @@
 
 #include "load.h"
 #include "sbx/digest.h"
+#include "sbx/ustar.h"
 
-#define BLOCK 512 /* bytes; tar(5) */
+#define BLOCK SBX_USTAR_BLOCK
 #define OWNER 1000
 
 struct out {
@@ -27,36 +28,11 @@ static void put(struct out *o, const void *data, size_t len)
         o->rc = o->sink(o->context, data, len, o->err);
 }
 
-static void put_octal(char *field, size_t size, unsigned long long value)
-{
-    for (size_t i = size - 1; i-- > 0; value >>= 3)
-        field[i] = (char)('0' + (value & 7));
-}
-
-static void put_checksum(char header[BLOCK])
-{
-    unsigned sum = 0;
-
-    memset(header + 148, ' ', 8);
-    for (size_t i = 0; i < BLOCK; i++)
-        sum += (unsigned char)header[i];
-    put_octal(header + 148, 7, sum);
-    header[154] = '\0';
-}
-
 static void add_header(struct out *o, const char *name, size_t size, unsigned mode, char type)
 {
-    char header[BLOCK] = { 0 };
+    char header[BLOCK];
 
-    memcpy(header, name, strnlen(name, 100));
-    put_octal(header + 100, 8, mode);
-    put_octal(header + 108, 8, OWNER);
-    put_octal(header + 116, 8, OWNER);
-    put_octal(header + 124, 12, size);
-    put_octal(header + 136, 12, 0);
-    header[156] = type;
-    memcpy(header + 257, "ustar\0" "00", 8);
-    put_checksum(header);
+    sbx_ustar_header(header, name, size, mode, OWNER, type);
     put(o, header, BLOCK);
 }
 
@@ -99,7 +75,7 @@ static void add_file(struct out *o, const struct sbx_static_file *f)
         o->rc = sbx_err_set(o->err, SBX_NO_MEMORY, "no memory");
         return;
     }
-    if (strlen(name) > 100)
+    if (strlen(name) > SBX_USTAR_NAME)
         add_long_name(o, name);
     add_header(o, name, f->size, f->mode, '0');
     add_content(o, f);

@@ -7,51 +7,43 @@
 
 #include "artifact.h"
 #include "sbx/file.h"
-#include "sbx/late_archive.h"
+#include "sbx/ustar.h"
 
 struct pack {
-    const struct sbx_archive *la;
-    struct archive *tar;
-    struct archive_entry *entry;
     int dir; /* the layout */
+    int out;
 };
 
-static enum sbx_code failed(struct pack *p, struct sbx_err *err)
+static enum sbx_code put(struct pack *p, const void *data, size_t len, struct sbx_err *err)
 {
-    const char *why = p->la->error_string(p->tar);
-
-    return sbx_err_set(err, SBX_IO, "write the archive: %s", why ? why : "failed");
+    return sbx_write_all(p->out, data, len) ? sbx_err_errno(err, "write the archive") : SBX_OK;
 }
 
-static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_t len)
+static enum sbx_code take_piece(void *ctx, const void *data, size_t len, struct sbx_err *err)
 {
-    (void)a;
-    return sbx_write_all(*(int *)ctx, data, len) ? -1 : (la_ssize_t)len;
+    return put(ctx, data, len, err);
 }
 
 static enum sbx_code add(struct pack *p, const char *path, struct sbx_err *err)
 {
-    SBX_AUTO_FD int fd = openat(p->dir, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    char data[65536];
+    static const char zeros[SBX_USTAR_BLOCK];
+    char header[SBX_USTAR_BLOCK];
     struct stat st;
-    ssize_t n;
+    size_t size;
+    bool dir;
+    enum sbx_code rc;
 
-    if (fd < 0 || fstat(fd, &st))
+    if (fstatat(p->dir, path, &st, AT_SYMLINK_NOFOLLOW))
         return sbx_err_errno(err, "%s", path);
-    p->la->entry_clear(p->entry);
-    p->la->entry_set_pathname(p->entry, path);
-    p->la->entry_set_filetype(p->entry, st.st_mode & S_IFMT);
-    p->la->entry_set_perm(p->entry, S_ISDIR(st.st_mode) ? 0755 : 0644);
-    p->la->entry_set_uid(p->entry, 0);
-    p->la->entry_set_gid(p->entry, 0);
-    p->la->entry_set_mtime(p->entry, 0, 0);
-    p->la->entry_set_size(p->entry, S_ISREG(st.st_mode) ? st.st_size : 0);
-    if (p->la->write_header(p->tar, p->entry))
-        return failed(p, err);
-    while (S_ISREG(st.st_mode) && (n = read(fd, data, sizeof(data))) > 0)
-        if (p->la->write_data(p->tar, data, (size_t)n) < 0)
-            return failed(p, err);
-    return SBX_OK;
+    dir = S_ISDIR(st.st_mode);
+    size = dir ? 0 : (size_t)st.st_size;
+    sbx_ustar_header(header, path, size, dir ? 0755 : 0644, 0, dir ? '5' : '0');
+    rc = put(p, header, sizeof(header), err);
+    if (rc || dir)
+        return rc;
+    rc = sbx_file_stream(p->dir, path, size, take_piece, p, err);
+    return rc || !(size % sizeof(zeros)) ? rc
+                                         : put(p, zeros, sizeof(zeros) - size % sizeof(zeros), err);
 }
 
 static int no_dots(const struct dirent *e) { return e->d_name[0] != '.'; }
@@ -81,54 +73,41 @@ static enum sbx_code add_blobs(struct pack *p, struct sbx_err *err)
     return rc;
 }
 
-static enum sbx_code write_tar(struct pack *p, int *fd, struct sbx_err *err)
+static enum sbx_code write_tar(struct pack *p, struct sbx_err *err)
 {
-    static const char *const first[] = { "oci-layout", "index.json", "blobs", "blobs/sha256" };
+    static const char *const first[] = { "oci-layout", "index.json", "blobs/", "blobs/sha256/" };
+    static const char end[2 * SBX_USTAR_BLOCK];
     enum sbx_code rc = SBX_OK;
 
-    p->tar = p->la->write_new();
-    p->entry = p->la->entry_new();
-    if (!p->tar || !p->entry)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (p->la->write_set_format_ustar(p->tar) ||
-        p->la->write_set_bytes_in_last_block(p->tar, 1) ||
-        p->la->write_open(p->tar, fd, NULL, on_write, NULL))
-        return failed(p, err);
     for (size_t i = 0; !rc && i < SBX_ARRAY_LEN(first); i++)
         rc = add(p, first[i], err);
     if (!rc)
         rc = add_blobs(p, err);
-    return rc || p->la->write_close(p->tar) == ARCHIVE_OK ? rc : failed(p, err);
+    return rc ? rc : put(p, end, sizeof(end), err);
 }
 
 static enum sbx_code write_file(const char *layout, const char *file, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
-    struct pack p = { .la = sbx_archive(err), .dir = -1 };
-    SBX_AUTO_FD int fd = -1;
+    SBX_AUTO_FD int dir = open(layout, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    struct pack p;
     mode_t mask = umask(0);
     enum sbx_code rc;
 
     umask(mask);
-    if (!p.la)
-        return SBX_UNAVAILABLE;
+    if (dir < 0)
+        return sbx_err_errno(err, "%s", layout);
     if (asprintf(&tmp, "%s.sbx-XXXXXX", file) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     fd = mkostemp(tmp, O_CLOEXEC);
     if (fd < 0)
         return sbx_err_errno(err, "make a file beside %s", file);
-    p.dir = open(layout, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rc = p.dir < 0 ? sbx_err_errno(err, "%s", layout) : write_tar(&p, &fd, err);
+    p = (struct pack){ dir, fd };
+    rc = write_tar(&p, err);
     if (!rc && (fchmod(fd, 0666 & ~mask) || fdatasync(fd) || rename(tmp, file)))
         rc = sbx_err_errno(err, "write %s", file);
     if (rc)
         unlink(tmp);
-    if (p.dir >= 0)
-        close(p.dir);
-    if (p.entry)
-        p.la->entry_free(p.entry);
-    if (p.tar)
-        p.la->write_free(p.tar);
     return rc;
 }
 

@@ -8,41 +8,25 @@
 #include <sys/stat.h>
 
 #include "artifact.h"
+#include "gzip.h"
 #include "sbx/file.h"
-#include "sbx/late_archive.h"
 #include "sbx/text.h"
+#include "tar.h"
 
 #define READ_SIZE 65536
 
 struct unpack {
-    const struct sbx_archive *la;
-    struct archive *tar;
-    int layer, dir;
-    int64_t left; /* bytes that may still come */
+    struct gzip_in gzip;
+    struct tar_in tar;
+    struct tar_entry entry;
+    int dir;
     size_t entries;
     char data[READ_SIZE];
 };
 
-static la_ssize_t on_read(struct archive *a, void *ctx, const void **ret)
+static enum sbx_code read_gzip(void *ctx, void *to, size_t len, size_t *ret_n, struct sbx_err *err)
 {
-    struct unpack *u = ctx;
-    ssize_t n;
-
-    do
-        n = read(u->layer, u->data, sizeof(u->data));
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        u->la->set_error(a, errno, "read: %s", strerror(errno));
-    *ret = u->data;
-    return n;
-}
-
-static enum sbx_code damaged(struct unpack *u, struct sbx_err *err)
-{
-    const char *why = u->la->error_string(u->tar);
-
-    return sbx_err_set(err, SBX_SYNTAX, "the layer is no whole tar+gzip archive: %.200s",
-                       why ? why : "cut off");
+    return gzip_in_read(ctx, to, len, ret_n, err);
 }
 
 static enum sbx_code refuse(struct sbx_err *err, const char *name, const char *why)
@@ -110,52 +94,48 @@ static enum sbx_code write_file(struct unpack *u, const char *path, const char *
 {
     SBX_AUTO_FD int fd = openat(u->dir, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                 0600);
-    int64_t size = 0;
-    char data[16384];
-    la_ssize_t n;
+    size_t n;
 
     if (fd < 0 && (errno == EEXIST || errno == ENOTDIR || errno == EISDIR))
         return refuse(err, name, "given twice");
     if (fd < 0)
         return sbx_err_errno(err, "make %s", path);
-    while ((n = u->la->read_data(u->tar, data, sizeof(data))) > 0) {
-        size += n;
-        u->left -= n;
-        if (size > SBX_KIT_FILE_MAX || u->left < 0)
-            return sbx_err_set(err, SBX_LIMIT, "the layer unpacks to more than a kit may have");
-        if (sbx_write_all(fd, data, (size_t)n))
+    for (;;) {
+        enum sbx_code rc = tar_data(&u->tar, u->data, sizeof(u->data), &n, err);
+
+        if (rc)
+            return rc;
+        if (!n)
+            break;
+        if (sbx_write_all(fd, u->data, n))
             return sbx_err_errno(err, "write %s", path);
     }
-    if (n < 0)
-        return damaged(u, err);
     mode &= 0777;
     return fchmod(fd, mode ? mode : 0644) ? sbx_err_errno(err, "mode of %s", path) : SBX_OK;
 }
 
-static enum sbx_code take(struct unpack *u, struct archive_entry *e, struct sbx_err *err)
+static enum sbx_code take(struct unpack *u, struct sbx_err *err)
 {
-    const char *name = u->la->entry_pathname(e);
-    char clean[4096], path[4096 + 16];
-    bool dir = u->la->entry_filetype(e) == AE_IFDIR;
-    size_t len = name ? strlen(name) : 0;
+    const struct tar_entry *e = &u->entry;
+    char clean[TAR_NAME_MAX], path[TAR_NAME_MAX + 16];
+    bool dir = e->type == '5';
+    size_t len = strlen(e->name);
     enum sbx_code rc;
 
-    if (!name || !len || len >= sizeof(clean))
-        return refuse(err, name, "no name, or one that is too long");
-    if (u->la->entry_hardlink(e))
-        return refuse(err, name, "a hard link; only files and directories may be in a kit");
-    if (!dir && u->la->entry_filetype(e) != AE_IFREG)
-        return refuse(err, name, "no regular file; only files and directories may be in a kit");
-    memcpy(clean, name, len + 1);
+    if (e->type == '1')
+        return refuse(err, e->name, "a hard link; only files and directories may be in a kit");
+    if (!dir && e->type != '0')
+        return refuse(err, e->name, "no regular file; only files and directories may be in a kit");
+    memcpy(clean, e->name, len + 1);
     if (dir && clean[len - 1] == '/')
         clean[len - 1] = '\0';
     rc = route(clean, path, sizeof(path), err);
-    if (!rc && u->la->entry_size(e) > SBX_KIT_FILE_MAX)
+    if (!rc && e->size > SBX_KIT_FILE_MAX)
         rc = sbx_err_set(err, SBX_LIMIT, "%.200s: larger than %d bytes", clean, SBX_KIT_FILE_MAX);
     if (!rc)
         rc = make_parents(u, path, err);
     if (rc || !dir)
-        return rc ? rc : write_file(u, path, name, u->la->entry_perm(e), err);
+        return rc ? rc : write_file(u, path, e->name, e->mode, err);
     if (mkdirat(u->dir, path, 0755) && errno != EEXIST)
         return sbx_err_errno(err, "make %s", path);
     return SBX_OK;
@@ -163,19 +143,33 @@ static enum sbx_code take(struct unpack *u, struct archive_entry *e, struct sbx_
 
 static enum sbx_code take_all(struct unpack *u, struct sbx_err *err)
 {
-    struct archive_entry *e;
-    int rc;
+    bool more = true;
 
-    while ((rc = u->la->read_next_header(u->tar, &e)) == ARCHIVE_OK || rc == ARCHIVE_WARN) {
-        enum sbx_code code = ++u->entries > SBX_KIT_FILES_MAX
-                                 ? sbx_err_set(err, SBX_LIMIT, "more than %d entries in the layer",
-                                               SBX_KIT_FILES_MAX)
-                                 : take(u, e, err);
+    for (;;) {
+        enum sbx_code rc = tar_next(&u->tar, &u->entry, &more, err);
 
-        if (code)
-            return code;
+        if (!rc && !more)
+            return SBX_OK;
+        if (!rc && ++u->entries > SBX_KIT_FILES_MAX)
+            rc = sbx_err_set(err, SBX_LIMIT, "more than %d entries in the layer",
+                             SBX_KIT_FILES_MAX);
+        if (!rc)
+            rc = take(u, err);
+        if (rc)
+            return rc;
     }
-    return rc == ARCHIVE_EOF ? SBX_OK : damaged(u, err);
+}
+
+/* What is behind the archive's end is read too: a layer that is cut off there is not whole. */
+static enum sbx_code read_rest(struct unpack *u, struct sbx_err *err)
+{
+    enum sbx_code rc;
+    size_t n;
+
+    do
+        rc = read_gzip(&u->gzip, u->data, sizeof(u->data), &n, err);
+    while (!rc && n);
+    return rc;
 }
 
 enum sbx_code kit_layer_unpack(int layer, int dir, struct sbx_err *err)
@@ -185,20 +179,13 @@ enum sbx_code kit_layer_unpack(int layer, int dir, struct sbx_err *err)
 
     if (!u)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    u->la = sbx_archive(err);
-    if (!u->la)
-        return SBX_UNAVAILABLE;
-    u->layer = layer;
     u->dir = dir;
-    u->left = SBX_KIT_UNPACKED_MAX;
-    u->tar = u->la->read_new();
-    if (!u->tar)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (u->la->read_support_filter_gzip(u->tar) || u->la->read_support_format_tar(u->tar) ||
-        u->la->read_open(u->tar, u, NULL, on_read, NULL))
-        rc = damaged(u, err);
-    else
+    u->tar = (struct tar_in){ .read = read_gzip, .ctx = &u->gzip };
+    rc = gzip_in_begin(&u->gzip, layer, SBX_KIT_UNPACKED_MAX, err);
+    if (!rc)
         rc = take_all(u, err);
-    u->la->read_free(u->tar);
-    return rc;
+    if (!rc)
+        rc = read_rest(u, err);
+    gzip_in_release(&u->gzip);
+    return rc == SBX_SYNTAX ? sbx_err_wrap(err, rc, "the layer is no whole tar+gzip archive") : rc;
 }
