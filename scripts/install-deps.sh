@@ -3,11 +3,7 @@
 #
 #   scripts/install-deps.sh build   compile sbx and make the base image
 #   scripts/install-deps.sh test    the same, and all that the tests start or call
-<<<<<<< HEAD
-#   scripts/install-deps.sh soak    the same, and what only scripts/soak.sh calls
-=======
-#   scripts/install-deps.sh soak    only what long runs compare with and call (scripts/soak.sh)
->>>>>>> 694d3ca (wip)
+#   scripts/install-deps.sh soak    the same, and what only long runs call or compare with (scripts/soak.sh)
 set -eu
 
 BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
@@ -15,21 +11,13 @@ BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
  libseccomp-dev libgit2-dev runc debootstrap ca-certificates curl git python3 iproute2 util-linux xz-utils zstd'
 TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo
  tmux jq openssl openssh-server busybox-static shellcheck procps zsh fish nftables socat strace file
- python3-jsonschema python3-yaml'
-<<<<<<< HEAD
-SOAK='gcovr'
-=======
-SOAK='squid tinyproxy'
->>>>>>> 694d3ca (wip)
+ python3-jsonschema python3-yaml tinyproxy'
+SOAK='gcovr squid'
 
 case ${1:-} in
 build) wanted=$BUILD ;;
 test) wanted="$BUILD $TEST" ;;
-<<<<<<< HEAD
 soak) wanted="$BUILD $TEST $SOAK" ;;
-=======
-soak) wanted=$SOAK ;;
->>>>>>> 694d3ca (wip)
 *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
