@@ -5,12 +5,12 @@
  */
 #include "box.h"
 
+#include "sbx/boot.h"
+
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#define BOOT_ID_SIZE 40 /* a UUID and a newline */
 
 void sbx_spot_release(struct sbx_spot *p)
 {
@@ -43,24 +43,13 @@ static enum sbx_code open_at(const char *path, struct sbx_spot *ret, struct sbx_
 }
 
 /* Numbers of devices may change with a boot, those of files do not. */
-static void boot_id(char *ret)
-{
-    SBX_AUTO_FD int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, ret, BOOT_ID_SIZE - 1);
-
-    ret[n > 0 ? n : 0] = '\0';
-    ret[strcspn(ret, "\n")] = '\0';
-    if (!*ret)
-        strcpy(ret, "-");
-}
-
 static const char *identity(struct sbx_arena *arena, const struct sbx_spot *p)
 {
-    char boot[BOOT_ID_SIZE];
+    char boot[SBX_BOOT_ID_SIZE];
 
     if (S_ISREG(p->st.st_mode))
         return "file";
-    boot_id(boot);
+    sbx_boot_id(boot);
     return sbx_arena_printf(arena, "%s %llu %llu", boot, (unsigned long long)p->st.st_dev,
                             (unsigned long long)p->st.st_ino);
 }
@@ -68,14 +57,14 @@ static const char *identity(struct sbx_arena *arena, const struct sbx_spot *p)
 /* Is it what `text` remembers? Of a file only that it is one: editors replace files. */
 static bool is_same(const char *text, const struct sbx_spot *p)
 {
-    char boot[BOOT_ID_SIZE], now[BOOT_ID_SIZE];
+    char boot[SBX_BOOT_ID_SIZE], now[SBX_BOOT_ID_SIZE];
     unsigned long long dev, ino;
 
     if (S_ISREG(p->st.st_mode))
         return !strcmp(text, "file");
     if (!S_ISDIR(p->st.st_mode) || sscanf(text, "%39s %llu %llu", boot, &dev, &ino) != 3)
         return false;
-    boot_id(now);
+    sbx_boot_id(now);
     return ino == p->st.st_ino && (strcmp(boot, now) || dev == p->st.st_dev);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "box.h"
 
+#include "sbx/boot.h"
 #include "sbx/json.h"
 
 #include <string.h>
@@ -117,28 +118,15 @@ enum sbx_code sbx_queue_defaults(struct sbx_box *box, struct sbx_batch *b,
     return rc;
 }
 
-static void own_boot_id(char *out, size_t size)
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    out[0] = '\0';
-    if (!f)
-        return;
-    if (!fgets(out, (int)size, f))
-        out[0] = '\0';
-    fclose(f);
-    out[strcspn(out, "\n")] = '\0';
-}
-
 /* Compare what is seen inside with what we know outside (C9, F11). */
 static enum sbx_code check_facts(const json_t *o, unsigned long long cookie, struct sbx_err *err)
 {
     const char *door = json_string_value(json_object_get(o, "door"));
     const char *boot_id = json_string_value(json_object_get(o, "bootId"));
     unsigned long long inside = (unsigned long long)json_integer_value(json_object_get(o, "cookie"));
-    char ours[64];
+    char ours[SBX_BOOT_ID_SIZE];
 
-    own_boot_id(ours, sizeof(ours));
+    sbx_boot_id(ours);
     if (!boot_id)
         return sbx_err_set(err, SBX_FAILED, "PID 1's program tells no facts about the inside");
     if (strcmp(ours, boot_id) || (cookie && inside != cookie))

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "oci.h"
+#include "sbx/boot.h"
 #include "sbx/file.h"
 
 #define SPEC_FILE "spec.json"
@@ -17,7 +18,6 @@
 #define RUNNER_FILE "runner" /* "PID START": the OCI runtime while it starts the container */
 #define RUNNER_MS 5000       /* a killed process is gone at once unless a file system hangs */
 #define LOCK_POLL_MS 5 /* between two tries */
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 void box_release(struct box *b)
 {
@@ -68,15 +68,6 @@ static unsigned long long start_time(pid_t pid)
     return state == 'Z' || state == 'X' ? 0 : start;
 }
 
-static void boot_id(char to[64])
-{
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(64);
-
-    to[0] = '\0';
-    if (sbx_file_read(AT_FDCWD, BOOT_ID, &text, NULL) == SBX_OK && text.ptr)
-        snprintf(to, 64, "%.36s", text.ptr);
-}
-
 void box_look(struct box *b)
 {
     SBX_AUTO_JSON json_t *run = load(b->dir, RUN_FILE);
@@ -84,11 +75,11 @@ void box_look(struct box *b)
     const char *started = json_string_value(json_object_get(run, "startedAt"));
     pid_t pid = (pid_t)json_integer_value(json_object_get(run, "pid"));
     unsigned long long then = (unsigned long long)json_integer_value(json_object_get(run, "start"));
-    char now[64];
+    char now[SBX_BOOT_ID_SIZE];
 
     b->pid = 0;
     snprintf(b->started_at, sizeof(b->started_at), "%s", started ? started : "");
-    boot_id(now);
+    sbx_boot_id(now);
     if (boot && strcmp(boot, now) == 0 && then && start_time(pid) == then)
         b->pid = pid;
 }
@@ -109,12 +100,12 @@ enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err)
     SBX_AUTO_FREE char *text = NULL;
     struct timespec now;
     struct tm tm;
-    char boot[64], second[32];
+    char boot[SBX_BOOT_ID_SIZE], second[32];
     unsigned long long start = start_time(pid);
 
     if (!start)
         return sbx_err_set(err, SBX_FAILED, "its first process ended at once");
-    boot_id(boot);
+    sbx_boot_id(boot);
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     strftime(second, sizeof(second), "%Y-%m-%dT%H:%M:%S", &tm);

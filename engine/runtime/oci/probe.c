@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "oci.h"
+#include "sbx/boot.h"
 #include "sbx/digest.h"
 #include "sbx/file.h"
 
@@ -16,7 +17,7 @@ static const char *const candidates[] = { "runc", "crun" };
 /* What a remembered answer is about: another binary, boot or place asks again. */
 static enum sbx_code identity(const char *path, char *to, size_t size, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_buf) boot = SBX_BUF_INIT(64);
+    char boot[SBX_BOOT_ID_SIZE];
     struct stat st;
 
     if (stat(path, &st) || !S_ISREG(st.st_mode) || access(path, X_OK)) {
@@ -24,10 +25,9 @@ static enum sbx_code identity(const char *path, char *to, size_t size, struct sb
             errno = EACCES;
         return sbx_err_errno(err, "%s", path);
     }
-    if (sbx_file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot, NULL) || !boot.ptr)
-        boot.len = 0;
-    snprintf(to, size, "%.300s %lld %lld.%09ld %.36s", path, (long long)st.st_size,
-             (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, boot.len ? boot.ptr : "");
+    sbx_boot_id(boot);
+    snprintf(to, size, "%.300s %lld %lld.%09ld %s", path, (long long)st.st_size,
+             (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, boot);
     return SBX_OK;
 }
 
