@@ -54,6 +54,24 @@
 #define SBX_GATE_PASSED 2               /* descriptors of one control request */
 #define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
 
+/* HTTP/2, each connection; a client that passes one gets GOAWAY(ENHANCE_YOUR_CALM) but where said */
+#define SBX_GATE_H2_STREAMS 100         /* at once; RFC 9113, 6.5.2 wants no less. More: REFUSED_STREAM */
+#define SBX_GATE_H2_STREAM_WINDOW 65535 /* bytes of a body that wait for the other side: the default */
+#define SBX_GATE_H2_WINDOW 262144       /* the same of all streams: one that stalls stops no other */
+#define SBX_GATE_H2_LIST_MAX 262144     /* a header list; past HEAD_MAX it is 431, past this an attack */
+#define SBX_GATE_H2_CONTINUATIONS 8     /* frames: a list of REPLY_HEAD_MAX needs 4 of the usual size */
+#define SBX_GATE_H2_SETTINGS 32         /* entries of one frame; 7 are known */
+#define SBX_GATE_H2_ADDED 16            /* fields that the gate adds to a request: one a credential */
+#define SBX_GATE_H2_QUEUE 256           /* frames without data that wait for a side; then both wait */
+#define SBX_GATE_H2_RESETS 200          /* streams cut by one side at once: twice all that are open */
+#define SBX_GATE_H2_RESETS_PER_SECOND 20 /* of those, again; each stream that ends well gives one more */
+#define SBX_GATE_H2_CONTROL 1000        /* PING, SETTINGS, empty DATA and the like without any use */
+#define SBX_GATE_H2_CONTROL_PER_SECOND 100 /* of those, again */
+#define SBX_GATE_H2_CONTROL_EARNED 4    /* of those for a frame of use: two windows, a ping and its like */
+#define SBX_GATE_H2_STALL_MS 900000     /* a stream whose bytes nobody takes: HALF_MS. RST_STREAM(CANCEL) */
+#define SBX_GATE_H2_IDLE_MS 300000      /* without a stream; a new one costs two handshakes. NO_ERROR */
+#define SBX_GATE_H2_TICK_MS 30000       /* how often streams are looked at */
+
 /* relay memory, bytes */
 #define SBX_GATE_BUFFER 262144          /* one read of a tunnel: copy was fastest with it */
 #define SBX_GATE_SMALL_BUFFER 16384     /* one read when the large ones are all in use */

@@ -126,7 +126,7 @@ static const struct known {
     { "x-sbx-policy", SBX_FIELD_POLICY },
 };
 
-static enum sbx_field_id identify(struct sbx_slice name)
+enum sbx_field_id sbx_field_identify(struct sbx_slice name)
 {
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (sbx_slice_is_nocase(name, known[i].name))
@@ -162,7 +162,7 @@ static int parse_field(struct sbx_slice line, struct sbx_head *h, struct sbx_fau
         return fault(f, 400, "bad-field");
     if (!all(field->value, VALUE)) /* NUL, bare CR, other controls */
         return fault(f, 400, "bad-field-value");
-    field->id = identify(field->name);
+    field->id = sbx_field_identify(field->name);
     return 0;
 }
 

@@ -74,6 +74,8 @@ int sbx_head_parse_reply(const char *buf, size_t len, struct sbx_head *ret, stru
 /** Only the field lines, with the empty line behind them (trailers). */
 int sbx_head_parse_fields(const char *buf, size_t len, struct sbx_head *ret, struct sbx_fault *f);
 
+enum sbx_field_id sbx_field_identify(struct sbx_slice name); /**< any case */
+
 bool sbx_slice_is(struct sbx_slice s, const char *text);     /**< equal, exactly */
 bool sbx_slice_is_nocase(struct sbx_slice s, const char *text); /**< equal but for ASCII case */
 

@@ -8,9 +8,11 @@
  * object `sbx_h2` below: bytes in, bytes out, no socket, no loop, no clock. Order of calls, all in one
  * thread, none of them from inside another:
  *
- *     sbx_h2_new(&host)
- *     repeat:  for each side with bytes, while sbx_h2_wants(h, side):  sbx_h2_input(h, side, ...)
- *              for each side that takes bytes: sbx_h2_output(h, side, ...) until it gives 0
+ *     sbx_h2_new(&host, now)
+ *     repeat:  sbx_h2_tick(h, now)
+ *              for each side with bytes, while sbx_h2_wants(h, side):  sbx_h2_input(h, side, ...)
+ *              for each side that takes bytes: sbx_h2_output(h, side, ...) until it gives 0; input on one
+ *              side makes output on both
  *     end of a side's stream: sbx_h2_ended(h, side)
  *     sbx_h2_done(h): flush, then close both sides;   sbx_h2_free(h)
  */
@@ -69,26 +71,35 @@ enum sbx_http_end { SBX_HTTP_CLIENT, SBX_HTTP_SERVER };
 
 struct sbx_h2;
 
-/** Both preambles are ready to be output. `host` is copied. NULL: no memory. */
-struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host);
+/**
+ * Both preambles are ready to be output. NULL: no memory.
+ * @param host   copied; its ctx must outlive the object
+ * @param now_ms the loop's clock
+ */
+struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms);
 void sbx_h2_free(struct sbx_h2 *h); /**< NULL is fine. */
 /**
- * Take decrypted bytes that came from a side: all of them. Sends nothing by itself.
- * @return 0, or -1: this side broke the protocol or memory is out; output what there is (GOAWAY), then close
+ * What time it is: before input, and when the time that was asked for has come. Ends what was silent for
+ * too long (bounds.h), so output may follow.
+ * @return milliseconds until it wants to know again
+ */
+uint64_t sbx_h2_tick(struct sbx_h2 *h, uint64_t now_ms);
+/**
+ * Take decrypted bytes that came from a side: all of them. Sends nothing by itself. A side that breaks the
+ * protocol gets its GOAWAY as output, and sbx_h2_done() says when all is over.
+ * @return 0, or -1: nothing that comes from this side is of use any more
  */
 int sbx_h2_input(struct sbx_h2 *h, enum sbx_http_end from, const void *data, size_t len);
 /** Bytes for a side, at most `max`, in the order they must go. 0: none now. */
 size_t sbx_h2_output(struct sbx_h2 *h, enum sbx_http_end to, void *buf, size_t max);
-/** May bytes of this side be given? False while what is held for the other one is at its bound. */
+/** May bytes of this side be given? False while what is held for either side is at its bound. */
 bool sbx_h2_wants(const struct sbx_h2 *h, enum sbx_http_end from);
 /** The side's stream has ended (or failed): streams that need it end with a status or a reset. */
 void sbx_h2_ended(struct sbx_h2 *h, enum sbx_http_end side);
-/**
- * The rules have changed: is the connection idle, i.e. may it be closed without cutting a stream? Every
- * new request is judged anew by host->judge; the connection itself is closed by intercept.c if it lost
- * its right.
- */
+/** Streams that are open now: closing the connection would cut them. */
 unsigned sbx_h2_streams(const struct sbx_h2 *h);
+/** No new stream begins any more: GOAWAY to the client; those that are open go on to their end. */
+void sbx_h2_drain(struct sbx_h2 *h);
 /** Nothing goes on any more: both sides may be closed once the output is empty. */
 bool sbx_h2_done(const struct sbx_h2 *h);
 
