@@ -68,6 +68,7 @@ struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms)
     h->server.which = SBX_HTTP_SERVER;
     sbx_h2_guard_init(&h->client);
     sbx_h2_guard_init(&h->server);
+    h->client.window = h->server.window = SBX_GATE_H2_WINDOW;
     h->client.session = sbx_h2_front_new(&h->client);
     h->server.session = sbx_h2_back_new(&h->server);
     if (h->client.session && h->server.session)
@@ -82,6 +83,7 @@ void sbx_h2_free(struct sbx_h2 *h)
         return;
     while (!sbx_list_empty(&h->streams))
         sbx_h2_stream_free(sbx_container_of(h->streams.next, struct sbx_h2_stream, node));
+    sbx_h2_window_return(h);
     nghttp2_session_del(h->client.session);
     nghttp2_session_del(h->server.session);
     sbx_h2_list_free(h->client.list);

@@ -10,6 +10,7 @@
  *     h2back.c   the session that faces the server
  *     h2head.c   header lists: gathering, what goes on
  *     h2stream.c streams, queues
+ *     h2window.c windows of the server that grow
  *     h2guard.c  what one side may ask for without any use
  */
 #ifndef SBX_GATE_H2PART_H
@@ -73,6 +74,7 @@ struct sbx_h2_end {
     const uint8_t *out;        /**< rest of the frame that is being output */
     size_t out_len;
     struct sbx_h2_bucket resets, control;
+    uint32_t window;           /**< of the connection, as it was told to this side */
     struct sbx_h2_why why;
     bool told;                 /**< GOAWAY: no new streams */
     bool away;                 /**< GOAWAY, and nothing behind it */
@@ -87,6 +89,7 @@ struct sbx_h2 {
     unsigned nstreams;
     uint64_t now_ms, idle_ms; /**< idle_ms: since when there is no stream */
     uint64_t watch_ms;        /**< when streams are looked at again */
+    size_t borrowed;          /**< of host.spare */
     bool recorded;            /**< why the connection ends: once */
 };
 
@@ -98,6 +101,8 @@ struct sbx_h2_stream {
     uint64_t moved_ms;          /**< when the last byte of a body moved on, or there was none */
     struct sbx_h2_list *trailers; /**< of the reply, until its body is out */
     unsigned interim;           /**< 1xx replies so far */
+    uint32_t window;            /**< of the stream, as the server knows it */
+    size_t at_once;             /**< bytes that the client took since it grew */
     bool up_ended, down_ended;  /**< the sender has said that this is all */
     bool up_waits, down_waits;  /**< the receiver's session waits for resume */
     bool to_head;               /**< the request is HEAD */
@@ -170,6 +175,11 @@ void sbx_h2_front_resume(struct sbx_h2_stream *s);
 void sbx_h2_front_answer(struct sbx_h2_stream *s, const struct sbx_http_no *no);
 /** The server can give no (whole) reply: 502 if none has begun, else the stream is cut. */
 void sbx_h2_front_failed(struct sbx_h2_stream *s);
+
+/* h2window.c */
+/** `n` bytes of the reply's body went on to the client. */
+void sbx_h2_window_moved(struct sbx_h2_stream *s, size_t n);
+void sbx_h2_window_return(struct sbx_h2 *h); /**< Give back what the connection has of the stock. */
 
 /* h2.c */
 /** Open the connection's and the stream's window of a session for bytes that moved on or were dropped. */

@@ -28,8 +28,10 @@ static ssize_t read_down(nghttp2_session *session, int32_t id, uint8_t *buf, siz
     n = sbx_h2_queue_take(&s->down, buf, max);
     if (n) {
         s->moved_ms = s->h->now_ms;
-        if (!s->answered)
+        if (!s->answered) {
             sbx_h2_consume(&s->h->server, s->back, n);
+            sbx_h2_window_moved(s, n);
+        }
     }
     if (!s->down.len && s->down_ended) {
         *flags |= end_reply(s);

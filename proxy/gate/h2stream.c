@@ -65,6 +65,7 @@ struct sbx_h2_stream *sbx_h2_stream_new(struct sbx_h2 *h, int32_t front)
     s->h = h;
     s->front = front;
     s->moved_ms = h->now_ms;
+    s->window = SBX_GATE_H2_STREAM_WINDOW;
     sbx_list_append(&h->streams, &s->node);
     h->nstreams++;
     return s;

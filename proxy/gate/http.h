@@ -63,6 +63,8 @@ struct sbx_http_host {
      * @return false: there are no more
      */
     bool (*add)(void *ctx, unsigned i, struct sbx_http_field *ret);
+    /** Bytes that windows may still grow by, of all connections together; NULL: none grows. */
+    size_t *spare;
 };
 
 /* ---- HTTP/2: h2.c ---- */

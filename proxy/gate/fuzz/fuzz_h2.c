@@ -101,14 +101,15 @@ static void check_held(const struct sbx_h2 *h)
         up += s->up.len;
         down += s->answered ? 0 : s->down.len;
     }
-    if (up > SBX_GATE_H2_WINDOW || down > SBX_GATE_H2_WINDOW || h->nstreams > 2 * SBX_GATE_H2_STREAMS)
+    if (up > SBX_GATE_H2_WINDOW || down > SBX_GATE_H2_WINDOW + h->borrowed || h->nstreams > 2 * SBX_GATE_H2_STREAMS)
         abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct run r = { .server.max = 1 << 26, .now_ms = 1000 };
-    const struct sbx_http_host host = { &r, judge, fault, strikes, add };
+    size_t spare = 1 << 20;
+    const struct sbx_http_host host = { &r, judge, fault, strikes, add, &spare };
 
     r.h = sbx_h2_new(&host, r.now_ms);
     if (!r.h)
@@ -134,6 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sbx_h2_ended(r.h, r.now_ms & 1 ? SBX_HTTP_CLIENT : SBX_HTTP_SERVER);
     take_output(&r);
     sbx_h2_free(r.h);
+    if (spare != 1 << 20)
+        abort();
     sbx_buf_release(&r.server);
     return 0;
 }

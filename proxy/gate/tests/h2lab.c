@@ -196,7 +196,7 @@ static bool lab_add(void *ctx, unsigned i, struct sbx_http_field *ret)
 
 void lab_open_raw(struct lab *l)
 {
-    const struct sbx_http_host host = { l, lab_judge, lab_fault, lab_strikes, lab_add };
+    const struct sbx_http_host host = { l, lab_judge, lab_fault, lab_strikes, lab_add, &l->spare };
     nghttp2_session_callbacks *cb = callbacks();
 
     memset(l, 0, sizeof(*l));
@@ -257,15 +257,16 @@ static bool move_in(struct lab *l, struct lab_side *side, enum sbx_http_end end)
 static bool move_out(struct lab *l, struct lab_side *side, enum sbx_http_end end)
 {
     char buf[4096];
+    bool moved = false;
     size_t n;
 
     if (!side->session || side->stalled)
         return false;
-    n = sbx_h2_output(l->h, end, buf, sizeof(buf));
-    if (!n)
-        return false;
-    assert_true(nghttp2_session_mem_recv(side->session, (uint8_t *)buf, n) >= 0);
-    return true;
+    while ((n = sbx_h2_output(l->h, end, buf, sizeof(buf)))) {
+        assert_true(nghttp2_session_mem_recv(side->session, (uint8_t *)buf, n) >= 0);
+        moved = true;
+    }
+    return moved;
 }
 
 void lab_run(struct lab *l)

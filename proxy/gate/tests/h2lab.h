@@ -52,7 +52,7 @@ struct lab {
     bool refuse;             /**< judge() says 403 */
     unsigned judged;
     struct sbx_buf log;      /**< "judge METHOD AUTHORITY HOST PATH\n", "fault STATUS REASON\n" */
-    size_t held_max;         /**< most bytes that were on their way at once */
+    size_t spare;            /**< stock of windows */
 };
 
 void lab_open(struct lab *l);

@@ -186,6 +186,39 @@ static void a_client_that_takes_nothing_stops_the_server(void **state)
     assert_int_equal(s->body.len, 10 << 20);
 }
 
+static void a_stream_that_is_taken_at_once_gets_a_larger_window(void **state)
+{
+    enum { STOCK = 4 << 20, ALL = 40 << 20 };
+    struct lab_stream *s = lab_ask(&lab, "GET", "/", NULL, -1), *slow, *o;
+
+    (void)state;
+    lab.spare = STOCK;
+    slow = lab_ask(&lab, "GET", "/slow", NULL, -1);
+    lab_run(&lab);
+    lab_reply(&lab, 0, "200", NULL, ALL / 2, NULL);
+    o = &lab.origin.streams[0];
+    o->hold = true;
+    lab_run(&lab);
+    assert_int_equal(s->body.len, ALL / 2);
+    /* Five doublings stay below the bound; less than half of it waits to be opened again. */
+    assert_in_range(nghttp2_session_get_stream_remote_window_size(lab.origin.session, o->id),
+                    16 * SBX_GATE_H2_STREAM_WINDOW, 32 * SBX_GATE_H2_STREAM_WINDOW);
+    assert_int_equal(STOCK - lab.spare, 64 * SBX_GATE_H2_STREAM_WINDOW - SBX_GATE_H2_WINDOW);
+    lab.client.stalled = true;
+    lab_more(&lab.origin, o, ALL / 2, false);
+    lab_reply(&lab, 1, "200", NULL, ALL, NULL); /* its window never grew */
+    lab_run(&lab);
+    assert_in_range(ALL / 2 - o->to_send, 1, 32 * SBX_GATE_H2_STREAM_WINDOW + 16384);
+    assert_in_range(ALL - lab.origin.streams[1].to_send, 1, SBX_GATE_H2_STREAM_WINDOW + 16384);
+    lab.client.stalled = false;
+    lab_run(&lab);
+    assert_int_equal(s->body.len, ALL);
+    assert_int_equal(slow->body.len, ALL);
+    sbx_h2_free(lab.h);
+    lab.h = NULL;
+    assert_int_equal(lab.spare, STOCK);
+}
+
 static void one_stream_that_stalls_stops_no_other(void **state)
 {
     nghttp2_settings_entry none = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0 };
@@ -640,6 +673,7 @@ int main(void)
         CASE(streams_go_both_ways_message_by_message),
         CASE(a_server_that_takes_nothing_stops_the_client),
         CASE(a_client_that_takes_nothing_stops_the_server),
+        CASE(a_stream_that_is_taken_at_once_gets_a_larger_window),
         CASE(one_stream_that_stalls_stops_no_other),
         CASE(streams_cut_with_bytes_inside_leave_the_windows_open),
         CASE(interim_replies_pass),
