@@ -15,9 +15,13 @@ static void check_identity(struct sbx_checker *c)
     if (!a->schema_version || !*a->schema_version)
         sbx_check_report(c, SBX_ERROR, "bad-version", &a->schema_version, "schemaVersion",
                          "write schemaVersion: \"2\"", "is required");
-    else if (strcmp(a->schema_version, "2") && strcmp(a->schema_version, "1"))
+    else if (is(a->schema_version, "3"))
         sbx_check_report(c, SBX_ERROR, "bad-version", &a->schema_version, "schemaVersion",
-                         "write \"2\"", "unknown version (%.80s)", a->schema_version);
+                         "write schemaVersion: \"2\"",
+                         "this is a kit of version 3, which sbx does not read");
+    else if (!is(a->schema_version, "2") && !is(a->schema_version, "1"))
+        sbx_check_report(c, SBX_ERROR, "bad-version", &a->schema_version, "schemaVersion",
+                         "write schemaVersion: \"2\"", "unknown version (%.80s)", a->schema_version);
     if (!a->kind || !*a->kind)
         sbx_check_report(c, SBX_ERROR, "missing-field", &a->kind, "kind", "write sandbox or mixin",
                          "is required");

@@ -8,6 +8,7 @@
 #include "args.h"
 #include "decode.h"
 #include "sbx/file.h"
+#include "version.h"
 
 #define READ_STEP 16384 /* bytes asked for at once; most specs fit */
 
@@ -96,11 +97,12 @@ static bool is_echo(const struct sbx_diags *diags, size_t from, size_t to, const
     return false;
 }
 
-static enum sbx_code validate(const struct sbx_artifact *a, bool whole, struct sbx_diags *diags,
-                              size_t from)
+static enum sbx_code validate(const struct sbx_artifact *a, const struct sbx_yaml_node *root, bool whole,
+                              struct sbx_diags *diags, size_t from)
 {
     SBX_AUTO(sbx_diags) found = { 0 };
     size_t decoded = diags->len;
+    char hint[120];
 
     if (sbx_diags_init(&found))
         return SBX_NO_MEMORY;
@@ -112,41 +114,13 @@ static enum sbx_code validate(const struct sbx_artifact *a, bool whole, struct s
 
         if (!whole && strcmp(d->path, "schemaVersion"))
             continue;
+        if (!strcmp(d->code, "bad-version"))
+            sbx_kit_version_hint(root, hint, sizeof(hint));
         if (!is_echo(diags, from, decoded, d))
-            sbx_diags_add(diags, d->severity, d->code, d->pos, d->path, d->hint, "%s", d->message);
+            sbx_diags_add(diags, d->severity, d->code, d->pos, d->path,
+                          strcmp(d->code, "bad-version") ? d->hint : hint, "%s", d->message);
     }
     return SBX_OK;
-}
-
-static enum sbx_code refuse(struct sbx_diags *diags, const char *code, struct sbx_pos pos,
-                            const char *path, const char *hint, const char *message)
-{
-    sbx_diags_add(diags, SBX_ERROR, code, pos, path, hint, "%s", message);
-    return SBX_SCHEMA;
-}
-
-static bool is_version(const struct sbx_yaml_node *root, const char *version)
-{
-    const struct sbx_yaml_node *n = sbx_yaml_get(root, "schemaVersion");
-
-    return n && sbx_yaml_is(n, version);
-}
-
-static enum sbx_code check_version(const char *file, const struct sbx_yaml_node *root,
-                                   struct sbx_diags *diags)
-{
-    struct sbx_pos pos = { .file = file, .line = 1, .column = 1 };
-    const struct sbx_yaml_node *n;
-
-    if (!root)
-        return refuse(diags, "empty-file", pos, "", "begin with schemaVersion: \"2\"",
-                      "the file is empty");
-    n = sbx_yaml_get(root, "schemaVersion");
-    if (n && sbx_yaml_is(n, "3") && !sbx_yaml_get(root, "name")) /* which version 3 does not have */
-        return refuse(diags, "bad-version", n->pos, "schemaVersion",
-                      "use the kit's version 2, or write schemaVersion: \"2\"",
-                      "this is a kit of version 3, which sbx does not read");
-    return SBX_OK; /* a missing or unknown one is reported with the rest */
 }
 
 static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
@@ -165,10 +139,10 @@ static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
         d.kit = "";
     a->places = places;
     a->at = (struct sbx_origin){ d.kit, root->pos };
-    if (is_version(root, "2"))
+    if (sbx_kit_is_version_2(root))
         sbx_decode_v2(&d, root, a);
     else
-        sbx_decode_v1(&d, root, a); /* what the reference takes any other version for */
+        sbx_decode_v1(&d, root, a);
     return d.no_memory ? SBX_NO_MEMORY : SBX_OK;
 }
 
@@ -183,11 +157,11 @@ static enum sbx_code decode_into(const char *file, const char *text, size_t len,
     if (!rc && root && options->args)
         rc = sbx_args_substitute(a, root, options->args, diags);
     if (!rc)
-        rc = check_version(file, root, diags);
+        rc = sbx_kit_check_version(file, root, diags);
     if (!rc)
         rc = decode_tree(root, options, a, diags);
     if (!rc && !root->broken) /* version 1 is folded only if all of it was read */
-        rc = validate(a, diags->errors == before || is_version(root, "2"), diags, from);
+        rc = validate(a, root, diags->errors == before || sbx_kit_is_version_2(root), diags, from);
     return rc;
 }
 

@@ -40,9 +40,9 @@ static void lost_sandbox(const struct sbx_artifact *a, const struct sbx_v1 *v,
         lost(a, diags, &a->resources, "resources", "write it as sandbox.resources");
     if (s->set && s->build.set && v->lost.build)
         lost(a, diags, &a->build, "build", "sandbox.build counts");
-    if (a->interactive_options.len)
+    if (a->interactive_options.len && a->interactive_options.v != a->launch.interactive.v)
         lost(a, diags, &a->interactive_options, "interactiveOptions",
-             "write sandbox.command.interactive");
+             s->set ? "ttyArgs counts" : "write sandbox.command.interactive in a sandbox kit");
     if (!strcmp(a->kind, "mixin") && given(a->extends) && !sbx_artifact_agent(a))
         lost(a, diags, &a->extends, "extends", "a mixin can only name an agent, with requires.agent");
     if (given(v->memory) && v->lost.memory)

@@ -151,6 +151,24 @@ static void fold_sandbox(struct sbx_decoder *d, struct sbx_v1 *v)
     a->launch.interactive = e->tty_args;
 }
 
+/*
+ * The flat list is the whole of what the binary gets with a terminal, its always-on arguments too; version
+ * 2 says the same with a bare entrypoint. ttyArgs counts where both are given.
+ */
+static void fold_interactive(struct sbx_artifact *a, const struct sbx_strs *flat)
+{
+    struct sbx_launch *l = &a->launch;
+
+    if (!flat->len || l->interactive.set || !a->sandbox_set)
+        return;
+    if (l->entrypoint.len > 1) {
+        l->noninteractive = a->run_options; /* the always-on arguments, and its own */
+        l->entrypoint.len = 1;
+    }
+    l->interactive = *flat;
+    l->interactive.set = true;
+}
+
 static void fold_ports(struct sbx_decoder *d, struct sbx_v1 *v)
 {
     size_t n = v->a.ports.len + v->network_ports.len;
@@ -248,6 +266,7 @@ void sbx_decode_v1(struct sbx_decoder *d, const struct sbx_yaml_node *root, stru
         fold_context(d, root, v);
         d->no_memory |= !sbx_flatten_launch(&v->a);
         v->a.interactive_options = interactive; /* ttyArgs is not in the flat list (S12) */
+        fold_interactive(&v->a, &interactive);
         sbx_decode_not_applied(d, root, &v->a);
     }
     if (!strcmp(v->a.schema_version ? v->a.schema_version : "", "1"))

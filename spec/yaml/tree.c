@@ -133,21 +133,12 @@ static enum sbx_code new_node(struct parse *p, const yaml_event_t *e, const yaml
     return keep_anchor(p, n, anchor);
 }
 
-static enum sbx_yaml_style scalar_style(yaml_scalar_style_t style)
-{
-    switch (style) {
-    case YAML_SINGLE_QUOTED_SCALAR_STYLE:
-        return SBX_YAML_SINGLE;
-    case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
-        return SBX_YAML_DOUBLE;
-    case YAML_LITERAL_SCALAR_STYLE:
-        return SBX_YAML_LITERAL;
-    case YAML_FOLDED_SCALAR_STYLE:
-        return SBX_YAML_FOLDED;
-    default:
-        return SBX_YAML_PLAIN;
-    }
-}
+static const enum sbx_yaml_style scalar_styles[] = { /* any other is plain */
+    [YAML_SINGLE_QUOTED_SCALAR_STYLE] = SBX_YAML_SINGLE,
+    [YAML_DOUBLE_QUOTED_SCALAR_STYLE] = SBX_YAML_DOUBLE,
+    [YAML_LITERAL_SCALAR_STYLE] = SBX_YAML_LITERAL,
+    [YAML_FOLDED_SCALAR_STYLE] = SBX_YAML_FOLDED,
+};
 
 static enum sbx_code on_scalar(struct parse *p, const yaml_event_t *e)
 {
@@ -157,7 +148,7 @@ static enum sbx_code on_scalar(struct parse *p, const yaml_event_t *e)
     if (rc)
         return rc;
     n->kind = SBX_YAML_SCALAR;
-    n->style = scalar_style(e->data.scalar.style);
+    n->style = scalar_styles[e->data.scalar.style];
     n->len = e->data.scalar.length;
     n->weight = 1;
     n->text = sbx_arena_memdup(p->b.arena, e->data.scalar.value, n->len);
@@ -322,6 +313,7 @@ static struct sbx_pos pos_of_byte(struct parse *p, size_t offset)
 static enum sbx_code syntax_error(struct parse *p)
 {
     const yaml_parser_t *y = &p->parser;
+    const char *problem = y->problem ? y->problem : "not YAML", *hint = NULL;
     struct sbx_pos pos;
 
     if (y->error == YAML_MEMORY_ERROR)
@@ -330,12 +322,14 @@ static enum sbx_code syntax_error(struct parse *p)
         pos = pos_of_byte(p, y->problem_offset);
     else
         pos = pos_of(p, y->problem_mark, y->problem_mark);
+    if (!p->starts.unknown)
+        hint = sbx_yaml_syntax_hint(problem, y->context, p->starts.text, p->starts.len, pos.from);
     if (y->context && y->context_mark.line != y->problem_mark.line)
-        sbx_diags_add(p->b.diags, SBX_ERROR, "yaml-syntax", pos, "", NULL, "%s (%s that starts on line %zu)",
-                      y->problem, y->context, y->context_mark.line + 1);
+        sbx_diags_add(p->b.diags, SBX_ERROR, "yaml-syntax", pos, "", hint, "%s (%s that starts on line %zu)",
+                      problem, y->context, y->context_mark.line + 1);
     else
-        sbx_diags_add(p->b.diags, SBX_ERROR, "yaml-syntax", pos, "", NULL, y->context ? "%s (%s)" : "%s",
-                      y->problem ? y->problem : "not YAML", y->context ? y->context : "");
+        sbx_diags_add(p->b.diags, SBX_ERROR, "yaml-syntax", pos, "", hint, y->context ? "%s (%s)" : "%s",
+                      problem, y->context ? y->context : "");
     return SBX_SYNTAX;
 }
 

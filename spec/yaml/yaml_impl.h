@@ -24,6 +24,10 @@ enum sbx_code sbx_yaml_finish_mapping(struct sbx_yaml_builder *b, struct sbx_yam
 /* Count nodes that an alias or a merge adds; SBX_OK or SBX_LIMIT with a finding at `pos`. */
 enum sbx_code sbx_yaml_add_nodes(struct sbx_yaml_builder *b, size_t n, struct sbx_pos pos);
 
+/* What to write instead at byte `at` of a text that is not YAML; NULL: no idea. */
+const char *sbx_yaml_syntax_hint(const char *problem, const char *context, const char *text, size_t len,
+                                 size_t at);
+
 /* Characters to bytes, for texts that are not plain ASCII. */
 struct sbx_yaml_offsets {
     const char *text;

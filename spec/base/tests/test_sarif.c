@@ -66,13 +66,76 @@ static void a_log_has_the_shape_of_sarif_2_1_0(void **state)
         text_at(log, "runs.0.results.0.locations.0.physicalLocation.artifactLocation.uri"),
         "a%20b/spec.yaml");
     assert_int_equal(number_at(log, "0", "startLine"), 3);
-    assert_int_equal(number_at(log, "0", "startColumn"), 7);
+    assert_string_equal(text_at(log, "runs.0.columnKind"), "utf16CodeUnits");
     assert_string_equal(text_at(log, "runs.0.results.1.level"), "warning");
     assert_string_equal(text_at(log, "runs.0.results.1.message.text"), "bytes \\xff");
     assert_string_equal(
         text_at(log, "runs.0.results.1.locations.0.physicalLocation.artifactLocation.uri"),
         "file:///k/x");
     assert_string_equal(text_at(log, "runs.0.results.2.level"), "note");
+}
+
+static const struct {
+    const char *line;
+    unsigned column; /* in bytes */
+    size_t span;
+    int start, end; /* wanted; 0: none is given */
+} columns[] = {
+    { "name: a", 7, 1, 7, 8 },
+    { "\xc3\xa9: a", 5, 1, 4, 5 },                        /* e acute: 2 bytes, 1 unit */
+    { "\xf0\x9f\x98\x80: \xf0\x9f\x98\x80", 7, 4, 5, 7 }, /* an emoji: 4 bytes, 2 units */
+    { "\xff: a", 4, 1, 4, 5 },                            /* no character, shown as one */
+    { "a: >", 4, 100, 4, 0 },                             /* goes on in the next lines */
+    { "a", 1, 0, 1, 0 },
+    { "ab", 3, 0, 3, 0 }, /* behind the last */
+    { "ab", 9, 0, 0, 0 }, /* the file is another one by now */
+};
+
+static void columns_are_utf_16_code_units(void **state)
+{
+    char path[] = "/tmp/sbx-sarif-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < SBX_ARRAY_LEN(columns); i++) {
+        struct sbx_pos at = { path, 2, columns[i].column, 10, 10 + columns[i].span };
+        SBX_AUTO(sbx_diags) d = { 0 };
+        SBX_AUTO_JSON json_t *log = NULL;
+        FILE *f = fopen(path, "w");
+
+        fprintf(f, "first\n%s\nlast", columns[i].line);
+        fclose(f);
+        assert_int_equal(sbx_diags_init(&d), SBX_OK);
+        sbx_diags_add(&d, SBX_ERROR, "x", at, "", NULL, "m");
+        log = sbx_diags_sarif(&d, "0");
+        assert_int_equal(number_at(log, "0", "startLine"), 2);
+        assert_int_equal(number_at(log, "0", "startColumn"), columns[i].start);
+        assert_int_equal(number_at(log, "0", "endColumn"), columns[i].end);
+    }
+    unlink(path);
+}
+
+/* Each file is read for its own findings. */
+static void a_file_that_cannot_be_read_has_lines_only(void **state)
+{
+    struct sbx_pos at = { .file = "<stdin>", .line = 3, .column = 7, .from = 1, .to = 2 };
+    SBX_AUTO(sbx_diags) d = { 0 };
+    SBX_AUTO_JSON json_t *log = NULL;
+
+    (void)state;
+    assert_int_equal(sbx_diags_init(&d), SBX_OK);
+    sbx_diags_add(&d, SBX_ERROR, "x", (struct sbx_pos){ "/etc/passwd", 1, 2, 1, 3 }, "", NULL, "m");
+    sbx_diags_add(&d, SBX_ERROR, "x", at, "", NULL, "m");
+    sbx_diags_add(&d, SBX_ERROR, "x", (struct sbx_pos){ "<stdin>", 4, 1, 0, 0 }, "", NULL, "m");
+    log = sbx_diags_sarif(&d, "0");
+    assert_int_equal(number_at(log, "0", "startColumn"), 2);
+    assert_int_equal(number_at(log, "0", "endColumn"), 4);
+    assert_int_equal(number_at(log, "1", "startLine"), 3);
+    assert_int_equal(number_at(log, "1", "startColumn"), 0);
+    assert_int_equal(number_at(log, "2", "startLine"), 4);
+    assert_int_equal(number_at(log, "2", "startColumn"), 1);
 }
 
 static const struct {
@@ -133,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_has_the_shape_of_sarif_2_1_0),
+        cmocka_unit_test(columns_are_utf_16_code_units),
+        cmocka_unit_test(a_file_that_cannot_be_read_has_lines_only),
         cmocka_unit_test(a_caret_stands_below_the_place),
         cmocka_unit_test(without_a_line_to_show_there_is_nothing),
     };

@@ -62,7 +62,10 @@ void sbx_diags_print(const struct sbx_diags *d, FILE *out);
 struct json_t;
 /** The list `[{severity, code, file, line, column, path, message, hint}]`; NULL: no memory. */
 struct json_t *sbx_diags_json(const struct sbx_diags *d);
-/** The whole as a SARIF 2.1.0 log of one run, for code scanners; `version` is the tool's. NULL: no memory. */
+/**
+ * The whole as a SARIF 2.1.0 log of one run, for code scanners; `version` is the tool's. Columns are UTF-16
+ * code units, for which the files are read again; a file that cannot be has lines only. NULL: no memory.
+ */
 struct json_t *sbx_diags_sarif(const struct sbx_diags *d, const char *version);
 /**
  * The source line and, below it, a caret where the finding stands: two lines, no newline at the end,

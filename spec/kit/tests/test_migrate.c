@@ -252,7 +252,7 @@ static void what_is_lost_is_told_with_its_recipe(void **state)
     struct place *p = *state;
 
     plan(p, AGENT "  entrypoint: {run: [a], pipeMode: prepend}\n"
-                  "sandbox: {image: other, entrypoint: {run: [b], pipeMode: append}}\n"
+                  "sandbox: {image: other, entrypoint: {run: [b], ttyArgs: [t], pipeMode: append}}\n"
                   "network: {serviceAuth: {lone: {headerName: X, valueFormat: \"%s\"}}}\n"
                   "memory: one\nagentContext: two\n"
                   "resources: {cpu: 1}\n"
@@ -266,6 +266,21 @@ static void what_is_lost_is_told_with_its_recipe(void **state)
     assert_non_null(find(p, "not-migrated", "interactiveOptions")->hint);
     assert_non_null(strstr(find(p, "deprecated-field", "settings")->hint, "setup.files"));
     assert_int_equal(find(p, "not-migrated", "sandbox.entrypoint.pipeMode")->pos.line, 7);
+}
+
+/* The flat list replaced the always-on arguments too. */
+static void interactive_options_become_the_command(void **state)
+{
+    struct place *p = *state;
+
+    plan(p, AGENT "  entrypoint: {run: [a, -x], args: [b]}\ninteractiveOptions: [i]\n");
+    assert_int_equal(p->m.kit->launch.entrypoint.len, 1);
+    assert_non_null(strstr(p->m.spec.ptr, "  entrypoint:\n    - a\n"
+                                          "  command:\n"
+                                          "    default:\n      - -x\n      - b\n"
+                                          "    interactive:\n      - i\n"));
+    for (size_t i = 0; i < p->diags.len; i++)
+        assert_string_not_equal(p->diags.v[i].code, "not-migrated");
 }
 
 static void where_credentials_are_found_goes_to_the_user(void **state)
@@ -333,6 +348,7 @@ int main(void)
         MIGRATE_TEST(a_spec_yml_stays_one),
         MIGRATE_TEST(what_version_2_refuses_is_not_migrated),
         MIGRATE_TEST(what_is_lost_is_told_with_its_recipe),
+        MIGRATE_TEST(interactive_options_become_the_command),
         MIGRATE_TEST(where_credentials_are_found_goes_to_the_user),
         MIGRATE_TEST(extends_of_a_mixin_becomes_requires),
         MIGRATE_TEST(the_rest_of_the_directory_is_not_touched),
