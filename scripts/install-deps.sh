@@ -9,7 +9,7 @@ set -eu
 BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
  libyaml-dev libjansson-dev libssl-dev libidn2-dev libpcre2-dev libcurl4-openssl-dev libarchive-dev zlib1g-dev
  libseccomp-dev libnghttp2-dev libgit2-dev runc debootstrap ca-certificates curl git python3 iproute2 util-linux xz-utils zstd'
-TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo
+TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo umoci
  tmux jq openssl openssh-server busybox-static shellcheck procps zsh fish nftables socat strace file
  python3-jsonschema python3-yaml tinyproxy'
 SOAK='gcovr squid'

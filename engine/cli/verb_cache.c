@@ -92,6 +92,8 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
         left -= v[i].size;
         freed += v[i].size;
     }
+    if (!rc && freed)
+        rc = sbx_blob_index_tidy(cache, err);
     if (rc)
         return rc;
     if (cli->format != SBX_FORMAT_TABLE)
@@ -125,6 +127,8 @@ static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
         }
     }
     bad = json_array_size(damaged);
+    if (!rc && bad)
+        rc = sbx_blob_index_tidy(cache, err);
     if (!rc && cli->format != SBX_FORMAT_TABLE)
         rc = sbx_out_value(cli, json_pack("{s:I,s:O}", "blobs", (json_int_t)blobs, "damaged",
                                           damaged),

@@ -1,11 +1,13 @@
 /* Kits on their way in: pull, resolve. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "groups.h"
 #include "out.h"
 #include "remote.h"
+#include "sbx/file.h"
 #include "verbs.h"
 
 struct pull_opts {
@@ -35,12 +37,18 @@ static enum sbx_code fetch(struct sbx_cli *cli, const struct sbx_kit_io *io,
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     SBX_AUTO_FREE char *dir = NULL;
-    enum sbx_code rc = sbx_kit_fetch(io, place, &dir, err);
+    bool mine = false;
+    enum sbx_code rc = sbx_kit_unpack(io, place, &mine, &dir, err);
 
-    if (!rc)
-        rc = sbx_kit_check(dir, &cli->diags, &a, err);
+    if (rc)
+        return rc;
+    rc = sbx_kit_check(dir, &cli->diags, &a, err);
     sbx_cli_report(cli);
-    return rc ? rc : sbx_kit_copy(dir, to, err);
+    if (!rc)
+        return mine ? sbx_kit_move(dir, to, err) : sbx_kit_copy(dir, to, err);
+    if (mine && sbx_dir_remove(AT_FDCWD, dir, NULL))
+        return rc; /* "sbx cache prune" removes it */
+    return rc;
 }
 
 static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)

@@ -27,10 +27,22 @@ static json_t *read_index(const char *path)
 
 #define NAME_KEY "org.opencontainers.image.ref.name"
 
-static enum sbx_code set_entry(json_t *root, json_t *entry, const char *name)
+/* Names of blobs that are gone; other tools would stumble over them. */
+static size_t drop_gone(struct sbx_cache *c, json_t *list)
 {
-    json_t *list = json_object_get(root, "manifests");
+    size_t before = json_array_size(list);
 
+    for (size_t i = before; i-- > 0;) {
+        const char *digest = json_string_value(json_object_get(json_array_get(list, i), "digest"));
+
+        if (!digest || !sbx_digest_valid(digest) || !sbx_blob_has(c, digest, NULL))
+            json_array_remove(list, i);
+    }
+    return before - json_array_size(list);
+}
+
+static enum sbx_code set_entry(json_t *list, json_t *entry, const char *name)
+{
     for (size_t i = json_array_size(list); i-- > 0;) {
         json_t *a = json_object_get(json_array_get(list, i), "annotations");
         const char *had = json_string_value(json_object_get(a, NAME_KEY));
@@ -41,27 +53,65 @@ static enum sbx_code set_entry(json_t *root, json_t *entry, const char *name)
     return entry && json_array_append(list, entry) == 0 ? SBX_OK : SBX_NO_MEMORY;
 }
 
-enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
-                             const char *media_type, const char *name, struct sbx_err *err)
+/* Read it, with its lock held until *ret_lock is closed. */
+static enum sbx_code open_index(struct sbx_cache *c, char path[CACHE_PATH], int *ret_lock,
+                                json_t **ret, struct sbx_err *err)
 {
-    SBX_AUTO_JSON json_t *root = NULL, *entry = NULL;
-    SBX_AUTO_FREE char *text = NULL;
+    char lock_path[CACHE_PATH];
     SBX_AUTO_FD int lock = -1;
-    char path[CACHE_PATH], lock_path[CACHE_PATH];
-    enum sbx_code rc = sbx_cache_ready(c, err);
 
-    if (rc)
-        return rc;
-    snprintf(path, sizeof(path), "%.4000s/index.json", c->dir);
+    snprintf(path, CACHE_PATH, "%.4000s/index.json", c->dir);
     snprintf(lock_path, sizeof(lock_path), "%.4000s/index.lock", c->dir);
     lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX))
         return sbx_err_errno(err, "lock %s", lock_path);
-    root = read_index(path);
+    *ret = read_index(path);
+    if (!*ret)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    *ret_lock = sbx_take_fd(&lock);
+    return SBX_OK;
+}
+
+static enum sbx_code write_index(const char *path, const json_t *root, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *text = json_dumps(root, JSON_INDENT(2));
+
+    return text ? sbx_file_write(AT_FDCWD, path, text, strlen(text), 0600, err)
+                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
+                             const char *media_type, const char *name, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *root = NULL, *entry = NULL;
+    SBX_AUTO_FD int lock = -1;
+    char path[CACHE_PATH];
+    json_t *list;
+    enum sbx_code rc = sbx_cache_ready(c, err);
+
+    if (!rc)
+        rc = open_index(c, path, &lock, &root, err);
+    if (rc)
+        return rc;
+    list = json_object_get(root, "manifests");
+    drop_gone(c, list);
     entry = json_pack("{s:s, s:s, s:I, s:{s:s}}", "mediaType", media_type, "digest", digest, "size",
                       (json_int_t)size, "annotations", NAME_KEY, name);
-    text = root && !set_entry(root, entry, name) ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    if (!text)
+    if (set_entry(list, entry, name))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return sbx_file_write(AT_FDCWD, path, text, strlen(text), 0600, err);
+    return write_index(path, root, err);
+}
+
+enum sbx_code sbx_blob_index_tidy(struct sbx_cache *c, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *root = NULL;
+    SBX_AUTO_FD int lock = -1;
+    char path[CACHE_PATH];
+    enum sbx_code rc = sbx_cache_ready(c, err);
+
+    if (!rc)
+        rc = open_index(c, path, &lock, &root, err);
+    if (rc || !drop_gone(c, json_object_get(root, "manifests")))
+        return rc;
+    return write_index(path, root, err);
 }

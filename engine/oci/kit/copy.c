@@ -1,6 +1,8 @@
 /* A kit of the cache to where the user wants it: whole, under its name at the end. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,6 +87,15 @@ static enum sbx_code copy_tree(int from, int to, int depth, struct sbx_err *err)
     return rc;
 }
 
+static enum sbx_code name_it(const char *tmp, const char *to, struct sbx_err *err)
+{
+    if (!rename(tmp, to))
+        return SBX_OK;
+    return errno == ENOTEMPTY || errno == EEXIST
+               ? sbx_err_set(err, SBX_EXISTS, "%s exists and is not empty", to)
+               : sbx_err_errno(err, "make %s", to);
+}
+
 enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
@@ -104,11 +115,36 @@ enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err
     out = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     rc = out < 0 || fchmod(out, masked(0755)) ? sbx_err_errno(err, "open %s", tmp)
                                               : copy_tree(in, out, 0, err);
-    if (!rc && rename(tmp, to))
-        rc = errno == ENOTEMPTY || errno == EEXIST
-                 ? sbx_err_set(err, SBX_EXISTS, "%s exists and is not empty", to)
-                 : sbx_err_errno(err, "make %s", to);
+    if (!rc)
+        rc = name_it(tmp, to, err);
     if (rc && sbx_dir_remove(AT_FDCWD, tmp, NULL))
         return rc;
+    return rc;
+}
+
+static int give_mode(const char *path, const struct stat *st, int type, struct FTW *unused)
+{
+    mode_t wanted = masked(type == FTW_D ? 0755 : st->st_mode);
+
+    (void)unused;
+    return (st->st_mode & 07777) == wanted ? 0 : chmod(path, wanted);
+}
+
+enum sbx_code sbx_kit_move(const char *from, const char *to, struct sbx_err *err)
+{
+    struct stat a, b;
+    SBX_AUTO_FREE char *parent = strdup(to);
+    enum sbx_code rc;
+
+    if (!parent)
+        rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    else if (stat(from, &a) || stat(dirname(parent), &b) || a.st_dev != b.st_dev)
+        rc = sbx_kit_copy(from, to, err);
+    else if (nftw(from, give_mode, 16, FTW_PHYS))
+        rc = sbx_err_errno(err, "modes of %s", from);
+    else
+        rc = name_it(from, to, err);
+    if (sbx_dir_remove(AT_FDCWD, from, NULL))
+        return rc; /* `cache prune` removes it */
     return rc;
 }

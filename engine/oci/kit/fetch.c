@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "artifact.h"
@@ -96,6 +97,18 @@ static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int d
               : sbx_file_write(dir, "spec.yaml", text.ptr ? text.ptr : "", text.len, 0644, err);
 }
 
+/* A name in the cache's index, for other tools: the cache is a layout. */
+static enum sbx_code name_it(struct fetch *f, size_t size, struct sbx_err *err)
+{
+    const struct sbx_place *p = f->place;
+    const char *name = sbx_arena_printf(f->arena, "%s%s%s@%s", p->layout ? "" : p->registry,
+                                        p->layout ? "" : "/", p->layout ? "kit" : p->repository,
+                                        p->digest);
+
+    return name ? sbx_blob_index(f->cache, p->digest, size, TYPE_MANIFEST, name, err)
+                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
 static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_REGISTRY_MANIFEST_MAX);
@@ -107,14 +120,16 @@ static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
         rc = kit_manifest_parse(text.ptr ? text.ptr : "", text.len, &m, err);
     if (!rc)
         rc = write_spec(f, &m.config, dir, err);
-    if (rc || !m.has_layer)
-        return rc;
-    rc = get_blob(f, &m.layer, &layer, err);
-    return rc ? rc : kit_layer_unpack(layer, dir, err);
+    if (!rc && m.has_layer)
+        rc = get_blob(f, &m.layer, &layer, err);
+    if (!rc && m.has_layer)
+        rc = kit_layer_unpack(layer, dir, err);
+    return rc ? rc : name_it(f, text.len, err);
 }
 
-/* All of it, or nothing: made under another name. */
-static enum sbx_code make(struct fetch *f, const char *kits, const char *path, struct sbx_err *err)
+/* A directory below KITS with all of it; its lock (*ret_fd) says that somebody is at work on it. */
+static enum sbx_code make(struct fetch *f, const char *kits, char **ret_tmp, int *ret_fd,
+                          struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
     SBX_AUTO_FD int dir = -1;
@@ -127,24 +142,48 @@ static enum sbx_code make(struct fetch *f, const char *kits, const char *path, s
     if (!mkdtemp(tmp))
         return sbx_err_errno(err, "make a directory in %s", kits);
     dir = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rc = dir < 0 ? sbx_err_errno(err, "open %s", tmp) : fill(f, dir, err);
-    if (!rc && syncfs(dir))
+    if (dir < 0 || flock(dir, LOCK_SH))
+        rc = sbx_err_errno(err, "open %s", tmp);
+    else
+        rc = fill(f, dir, err);
+    if (rc && sbx_dir_remove(AT_FDCWD, tmp, NULL))
+        return rc; /* `cache prune` removes it */
+    if (rc)
+        return rc;
+    *ret_tmp = SBX_TAKE(tmp);
+    *ret_fd = sbx_take_fd(&dir);
+    return SBX_OK;
+}
+
+/* All of it, or nothing: made under another name. */
+static enum sbx_code make_named(struct fetch *f, const char *kits, const char *path,
+                                struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *tmp = NULL;
+    SBX_AUTO_FD int dir = -1;
+    enum sbx_code rc = make(f, kits, &tmp, &dir, err);
+
+    if (rc)
+        return rc;
+    if (syncfs(dir))
         rc = sbx_err_errno(err, "write %s", tmp);
     if (!rc && rename(tmp, path) && errno != EEXIST && errno != ENOTEMPTY)
         rc = sbx_err_errno(err, "name %s", path);
     if (!access(tmp, F_OK) && sbx_dir_remove(AT_FDCWD, tmp, NULL))
-        return rc; /* `cache prune` removes it */
+        return rc;
     return rc;
 }
 
-enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place *p, char **ret_dir,
-                            struct sbx_err *err)
+/* With `ret_mine` a kit that is not unpacked yet is unpacked for the caller alone. */
+static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_place *p, bool *ret_mine,
+                           char **ret_dir, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     SBX_AUTO_PTR(sbx_cache) cache = NULL;
-    SBX_AUTO_FREE char *kits = NULL, *path = NULL;
+    SBX_AUTO_FREE char *kits = NULL, *path = NULL, *tmp = NULL;
+    SBX_AUTO_FD int dir = -1;
     struct fetch f = { .io = io, .place = p, .arena = arena };
-    enum sbx_code rc;
+    enum sbx_code rc = SBX_OK;
 
     if (!arena || asprintf(&kits, "%s/kits", io->cache) < 0 ||
         asprintf(&path, "%s/%s", kits, p->digest + strlen("sha256:")) < 0)
@@ -153,14 +192,29 @@ enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place 
         rc = sbx_cache_open(io->cache, &cache, err);
         f.cache = cache;
         if (!rc)
-            rc = make(&f, kits, path, err);
+            rc = ret_mine ? make(&f, kits, &tmp, &dir, err) : make_named(&f, kits, path, err);
         kit_remote_close(f.rm);
-        if (rc)
-            return sbx_err_wrap(err, rc, "kit %s", p->text);
     }
-    (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now; where that fails it only looks older */
-    *ret_dir = SBX_TAKE(path);
+    if (rc)
+        return sbx_err_wrap(err, rc, "kit %s", p->text);
+    if (ret_mine)
+        *ret_mine = tmp != NULL;
+    if (!tmp)
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now; where that fails it only looks older */
+    *ret_dir = tmp ? SBX_TAKE(tmp) : SBX_TAKE(path);
     return SBX_OK;
+}
+
+enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place *p, char **ret_dir,
+                            struct sbx_err *err)
+{
+    return bring(io, p, NULL, ret_dir, err);
+}
+
+enum sbx_code sbx_kit_unpack(const struct sbx_kit_io *io, const struct sbx_place *p, bool *ret_mine,
+                             char **ret_dir, struct sbx_err *err)
+{
+    return bring(io, p, ret_mine, ret_dir, err);
 }
 
 enum sbx_code sbx_kit_look(const struct sbx_kit_io *io, const struct sbx_place *p,

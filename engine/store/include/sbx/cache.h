@@ -47,6 +47,8 @@ void sbx_blob_remove(struct sbx_cache *c, const char *digest);
 SBX_MUST_USE enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
                                           const char *media_type, const char *name,
                                           struct sbx_err *err);
+/** Take names of manifests that are gone out of CACHE/index.json. */
+SBX_MUST_USE enum sbx_code sbx_blob_index_tidy(struct sbx_cache *c, struct sbx_err *err);
 
 /* ---- what is there ---- */
 

@@ -55,12 +55,26 @@ SBX_MUST_USE enum sbx_code sbx_kit_look(const struct sbx_kit_io *io, const struc
  */
 SBX_MUST_USE enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const struct sbx_place *p,
                                          char **ret_dir, struct sbx_err *err);
+/**
+ * The same for who wants a directory of his own: what is not unpacked in the cache yet is unpacked for the
+ * caller alone.
+ * @param ret_mine true: `ret_dir` is the caller's, to be moved away (sbx_kit_move) or removed; false: it is the
+ *                 cache's, to be copied
+ */
+SBX_MUST_USE enum sbx_code sbx_kit_unpack(const struct sbx_kit_io *io, const struct sbx_place *p,
+                                          bool *ret_mine, char **ret_dir, struct sbx_err *err);
 /** The artifact's manifest, for its annotations; by digest or tag. */
 SBX_MUST_USE enum sbx_code sbx_kit_manifest(const struct sbx_kit_io *io, const struct sbx_place *p,
                                             struct sbx_arena *arena, struct sbx_oci_doc *ret,
                                             struct sbx_err *err);
-/** Copy a kit of the cache to a directory that does not exist or is empty. */
+/**
+ * Copy a kit of the cache to a directory that does not exist or is empty; modes as the umask allows.
+ * Whole, or nothing is left: SBX_EXISTS, SBX_IO, ...
+ */
 SBX_MUST_USE enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err);
+
+/** The same with the caller's own directory, which is gone then; on an error too. */
+SBX_MUST_USE enum sbx_code sbx_kit_move(const char *from, const char *to, struct sbx_err *err);
 
 enum sbx_anchor {
     SBX_ANCHOR_AUTO, /**< within one registry; else a note */
