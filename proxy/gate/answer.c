@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 #define TEXT_MAX 1024 /* bytes of a body: one line about a name and the rule to add */
 
@@ -15,7 +15,8 @@ static const char *phrase(unsigned status)
     } phrases[] = {
         { 400, "Bad Request" },         { 403, "Forbidden" },
         { 405, "Method Not Allowed" },  { 408, "Request Timeout" },
-        { 414, "URI Too Long" },        { 431, "Request Header Fields Too Large" },
+        { 414, "URI Too Long" },        { 421, "Misdirected Request" },
+        { 431, "Request Header Fields Too Large" },
         { 501, "Not Implemented" },     { 502, "Bad Gateway" },
         { 503, "Service Unavailable" }, { 504, "Gateway Timeout" },
         { 505, "HTTP Version Not Supported" },
@@ -33,15 +34,15 @@ static void begin_answer(struct sbx_conn *c, unsigned status, bool denied, const
     struct sbx_gate *g = c->gate;
     bool keep = c->asked.keep && c->up_body.done;
 
-    if (c->transparent) { /* no protocol that the gate could answer in: N6 */
+    if (c->transparent && !(c->inter && c->client.tls)) { /* no protocol that the gate could answer in: N6 */
         sbx_conn_close(c, true);
         return;
     }
     sbx_loop_disarm(&g->loop, &c->timer);
-    if (c->state == SBX_CONN_FORWARD)
+    if (sbx_conn_is_active(c->state))
         g->nactive--;
     if (!c->kept.usable)
-        sbx_loop_close(&g->loop, &c->server.source);
+        sbx_side_close(&g->loop, &c->server, false);
     c->state = SBX_CONN_ANSWER;
     c->client_close = !keep;
     sbx_pipe_clear(&g->pool, &c->up);
@@ -63,7 +64,8 @@ static void begin_answer(struct sbx_conn *c, unsigned status, bool denied, const
 static const struct {
     const char *reason, *text;
 } faults[] = {
-    { "not-http", "this is an HTTP proxy; these bytes are not HTTP" },
+    { "not-http", "HTTP is expected here; these bytes are not HTTP" },
+    { "misdirected", "the request names another host than this connection is to" },
     { "bare-lf", "lines must end in CRLF" },
     { "target-too-long", "the request target is too long" },
     { "head-too-large", "the request head is too large" },
@@ -97,7 +99,7 @@ void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f)
         if (strcmp(faults[i].reason, f->reason) == 0)
             text = faults[i].text;
     c->asked.keep = false;
-    sbx_log_asked(c, f->status == 405 ? "deny" : "error", f->reason, f->status);
+    sbx_log_asked(c, f->status == 405 || f->status == 421 ? "deny" : "error", f->reason, f->status);
     begin_answer(c, f->status, f->status == 405, text);
 }
 

@@ -34,6 +34,8 @@
 #define SBX_GATE_HALF_MS 900000     /* the same once one side has ended */
 #define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
 
+#define SBX_GATE_SHAKE_MS 5000      /* TLS of one side of an intercepted connection: two round trips */
+
 /* counts */
 #define SBX_GATE_TUNNELS 4096           /* connections of one sandbox */
 #define SBX_GATE_TUNNELS_PER_HOST 512   /* of those, to one host and port */
@@ -53,6 +55,18 @@
 #define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */
 #define SBX_GATE_PASSED 2               /* descriptors of one control request */
 #define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
+#define SBX_GATE_HTTP2 0                /* is HTTP/2 spoken on intercepted connections */
+#define SBX_GATE_LEAVES 256             /* certificates kept; about 2 KiB each */
+#define SBX_GATE_INJECTS 256            /* rules of injection */
+#define SBX_GATE_INJECTS_PER_HOST 8     /* of those, to one host and port */
+#define SBX_GATE_SECRETS 64             /* different values */
+
+/* secrets, bytes */
+#define SBX_GATE_SECRET_MAX 8192        /* a value; signed tokens have up to 4 KiB */
+#define SBX_GATE_SECRET_NAME_MAX 64
+#define SBX_GATE_INJECT_HEADER_MAX 64   /* the name of a field */
+#define SBX_GATE_LOCKED 262144          /* locked memory: the CA's key, a message and 24 of the largest values */
+#define SBX_GATE_UPSTREAM_CA_MAX 1048576 /* PEM of extra roots; all of the web's have 220 KiB */
 
 /* HTTP/2, each connection; a client that passes one gets GOAWAY(ENHANCE_YOUR_CALM) but where said */
 #define SBX_GATE_H2_STREAMS 100         /* at once; RFC 9113, 6.5.2 wants no less. More: REFUSED_STREAM */

@@ -11,6 +11,7 @@
 #include "sbx/buf.h"
 #include "sbx/json.h"
 #include "sbx/policy_json.h"
+#include "trust.h"
 
 #define FILE_NAME "gate.json"
 
@@ -138,10 +139,26 @@ static enum sbx_code parse_limits(json_t *limits, struct sbx_config *c, struct s
                        err);
 }
 
+static enum sbx_code parse_upstream_ca(json_t *pem, struct sbx_config *c, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    if (!pem || json_is_null(pem))
+        return SBX_OK;
+    if (!json_is_string(pem))
+        return sbx_err_set(err, SBX_SCHEMA, "upstreamCa: a text is needed");
+    rc = sbx_trust_check(json_string_value(pem), json_string_length(pem), err);
+    if (rc)
+        return sbx_err_wrap(err, rc, "upstreamCa");
+    c->upstream_ca = strdup(json_string_value(pem));
+    return c->upstream_ca ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
 static enum sbx_code parse_top(json_t *top, struct sbx_config *c, struct sbx_err *err)
 {
     static const char *const keys[] = { "version", "sandbox", "generation", "rules", "hosts",
-                                        "publicTestRanges", "limits", "upstream", NULL };
+                                        "publicTestRanges", "limits", "upstream", "inject",
+                                        "upstreamCa", NULL };
     json_t *generation = json_object_get(top, "generation");
     json_t *upstream = json_object_get(top, "upstream");
     const char *sandbox;
@@ -166,6 +183,10 @@ static enum sbx_code parse_top(json_t *top, struct sbx_config *c, struct sbx_err
                                   json_object_get(top, "publicTestRanges"), &c->policy, err);
     if (!rc)
         rc = parse_hosts(json_object_get(top, "hosts"), c, err);
+    if (!rc)
+        rc = sbx_injects_parse(json_object_get(top, "inject"), &c->injects, err);
+    if (!rc)
+        rc = parse_upstream_ca(json_object_get(top, "upstreamCa"), c, err);
     return rc ? rc : parse_limits(json_object_get(top, "limits"), c, err);
 }
 
@@ -211,6 +232,8 @@ void sbx_config_unref(struct sbx_config *c)
     for (size_t i = 0; i < c->nhosts; i++)
         free(c->hosts[i].name);
     free(c->hosts);
+    free(c->upstream_ca);
+    sbx_injects_release(&c->injects);
     free(c->sandbox);
     free(c->text);
     sbx_policy_free(c->policy);

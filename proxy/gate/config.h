@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "inject.h"
 #include "loop.h"
 #include "resolve.h"
 #include "sbx/policy.h"
@@ -25,6 +26,8 @@ struct sbx_config {
     struct sbx_config_host *hosts; /**< sorted by name */
     size_t nhosts;
     unsigned tunnels, tunnels_per_host;
+    struct sbx_injects injects;
+    char *upstream_ca; /**< PEM of more roots for intercepted servers; NULL: none */
     char *text; /**< the file itself, for `GET /v0/policy` */
     size_t text_len;
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 #define IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* a head and what came with it */
 
@@ -25,7 +25,7 @@ static void on_client(struct sbx_source *s, uint32_t events)
 
 static void drop_server(struct sbx_conn *c)
 {
-    sbx_loop_close(&c->gate->loop, &c->server.source);
+    sbx_side_close(&c->gate->loop, &c->server, false);
     c->kept.usable = false;
 }
 
@@ -34,9 +34,9 @@ static void on_server(struct sbx_source *s, uint32_t events)
     struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, server.source);
 
     sbx_side_note(&c->server, events);
-    if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
+    if (sbx_conn_is_active(c->state))
         sbx_conn_run(c);
-    else if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+    else if (c->server.tls ? !sbx_intercept_still(c) : events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
 }
 
@@ -62,6 +62,9 @@ static void on_timer(struct sbx_timer *t)
     case SBX_CONN_TUNNEL:
     case SBX_CONN_FORWARD:
         sbx_forward_idle_timeout(c);
+        return;
+    case SBX_CONN_SHAKE:
+        sbx_intercept_timeout(c);
         return;
     case SBX_CONN_ANSWER:
     case SBX_CONN_LINGER:
@@ -178,19 +181,20 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
 
     if (c->state == SBX_CONN_DEAD)
         return;
-    if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING) && !c->asked.logged)
+    if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
+         c->state == SBX_CONN_SHAKE) && !c->asked.logged)
         sbx_log_asked(c, "error", "client-closed", 0);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_log(c); /* it was connected, though nobody has said a word */
-    if (c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD)
+    if (sbx_conn_is_active(c->state))
         g->nactive--;
     c->state = SBX_CONN_DEAD;
     if (reset) {
         reset_on_close(c->client.source.fd);
         reset_on_close(c->server.source.fd);
     }
-    sbx_loop_close(&g->loop, &c->client.source);
-    sbx_loop_close(&g->loop, &c->server.source);
+    sbx_side_close(&g->loop, &c->client, reset);
+    sbx_side_close(&g->loop, &c->server, reset);
     sbx_dial_cancel(c);
     sbx_loop_disarm(&g->loop, &c->timer);
     sbx_resolve_cancel(&c->waiter);
@@ -206,6 +210,7 @@ static void free_conn(struct sbx_conn *c)
     sbx_pipe_clear(&c->gate->pool, &c->up);
     sbx_pipe_clear(&c->gate->pool, &c->down);
     sbx_hold_free(c);
+    sbx_intercept_free(c);
     sbx_buf_release(&c->in);
     sbx_buf_release(&c->out_head);
     sbx_buf_release(&c->reply);
@@ -247,8 +252,13 @@ void sbx_conn_next(struct sbx_conn *c)
 {
     struct sbx_gate *g = c->gate;
 
-    if (c->state == SBX_CONN_FORWARD)
+    if (sbx_conn_is_active(c->state))
         g->nactive--;
+    if (c->inter && !c->in.len) { /* many wait for long, and TLS has taken its memory */
+        sbx_buf_release(&c->in);
+        sbx_buf_release(&c->out_head);
+        sbx_buf_release(&c->reply);
+    }
     c->state = SBX_CONN_HEAD;
     c->served = true;
     sbx_asked_clear(c);
@@ -278,6 +288,19 @@ static void note_request(struct sbx_conn *c, const struct sbx_head *h, const str
     a->upgrade = t->upgrade;
 }
 
+/* A request in an intercepted connection: to the host that the connection is to. */
+static int read_inner(struct sbx_conn *c, const struct sbx_head *h, struct sbx_target *t,
+                      struct sbx_fault *f)
+{
+    sbx_gate_refresh(c->gate);
+    sbx_config_unref(c->inter->head);
+    c->inter->head = sbx_config_ref(c->gate->config);
+    if (sbx_target_read_inner(h, &c->inter->host, c->inter->port, t, f))
+        return -1;
+    t->strike = sbx_intercept_rules(c, c->inter->head, &t->nstrike);
+    return 0;
+}
+
 static int read_request(struct sbx_conn *c, size_t len, struct sbx_fault *f)
 {
     struct sbx_head h = { 0 };
@@ -285,7 +308,7 @@ static int read_request(struct sbx_conn *c, size_t len, struct sbx_fault *f)
     int rc = sbx_head_parse_request(c->in.ptr, len, &h, f);
 
     if (!rc)
-        rc = sbx_target_read(&h, &t, f);
+        rc = c->inter ? read_inner(c, &h, &t, f) : sbx_target_read(&h, &t, f);
     note_request(c, &h, &t);
     if (rc)
         return rc;
@@ -327,6 +350,12 @@ static bool try_head(struct sbx_conn *c)
         return true;
     }
     sbx_buf_drop(&c->in, (size_t)len);
+    if (c->inter && c->inter->fault) { /* in the log already */
+        c->asked.logged = true;
+        c->asked.keep = false;
+        sbx_answer_error(c, 502, c->inter->fault, c->inter->fault_text);
+        return true;
+    }
     sbx_judge_start(c);
     return true;
 }
@@ -361,6 +390,9 @@ void sbx_conn_run(struct sbx_conn *c)
         return;
     case SBX_CONN_FORWARD:
         sbx_forward_run(c);
+        return;
+    case SBX_CONN_SHAKE:
+        sbx_intercept_run(c);
         return;
     case SBX_CONN_ANSWER:
         sbx_answer_run(c);

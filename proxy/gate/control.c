@@ -119,6 +119,19 @@ static const struct {
     { "ports", "/v0/ports", sbx_inbound_list }, { "unpublish", NULL, sbx_inbound_unpublish },
 };
 
+/* A broker's end of a socket pair: the values of injected fields come through it. */
+static json_t *take_broker(struct sbx_gate *g, struct sbx_passed *passed)
+{
+    int fd = passed->n ? passed->fd[0] : -1;
+
+    if (fd < 0)
+        return failure("broker: a descriptor must come along");
+    passed->fd[0] = -1;
+    if (sbx_secrets_connect(g->secrets, fd))
+        return failure("broker: not a SEQPACKET socket");
+    return json_pack("{s:b}", "ok", 1);
+}
+
 static json_t *serve(struct sbx_gate *g, struct sbx_passed *passed, const char *line, size_t len)
 {
     SBX_AUTO_JSON json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
@@ -128,6 +141,8 @@ static json_t *serve(struct sbx_gate *g, struct sbx_passed *passed, const char *
         return failure("one JSON object a line with \"op\" is expected");
     if (strcmp(op, "publish") == 0)
         return sbx_inbound_publish(g, request, passed);
+    if (strcmp(op, "broker") == 0)
+        return take_broker(g, passed);
     for (size_t i = 0; i < SBX_ARRAY_LEN(ops); i++)
         if (strcmp(ops[i].name, op) == 0)
             return ops[i].run(g, request);

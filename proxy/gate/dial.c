@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 static socklen_t fill_address(struct sockaddr_storage *ss, const struct in6_addr *a, uint16_t port)
 {
@@ -60,7 +60,21 @@ void sbx_dial_cancel(struct sbx_conn *c)
 static const char unlogged[] = "the decision cannot be recorded: the log of the sandbox is full, or "
                                "the disk of the host";
 
-static void connected(struct sbx_conn *c)
+void sbx_dial_forward(struct sbx_conn *c)
+{
+    if (!sbx_log_asked(c, "allow", c->asked.verdict.reason, 0)) {
+        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+        return;
+    }
+    c->state = SBX_CONN_FORWARD;
+    c->active_at = c->gate->loop.now;
+    sbx_conn_arm(c, SBX_GATE_IDLE_MS);
+    if (c->state == SBX_CONN_FORWARD)
+        sbx_forward_start(c);
+}
+
+/* `ready`: it is a kept connection, over which requests have gone or TLS is there already. */
+static void connected(struct sbx_conn *c, bool ready)
 {
     struct sbx_gate *g = c->gate;
     struct sbx_asked *a = &c->asked;
@@ -77,19 +91,22 @@ static void connected(struct sbx_conn *c)
     sbx_list_remove(&c->node);
     sbx_list_append(&g->active, &c->node);
     g->nactive++;
-    c->active_at = a->began = g->loop.now;
-    c->state = a->connect ? SBX_CONN_TUNNEL : SBX_CONN_FORWARD;
     if (c->transparent)
         sbx_names_use(g->names, &c->to);
-    if (!a->connect && !sbx_log_asked(c, "allow", a->verdict.reason, 0)) {
-        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+    c->active_at = a->began = g->loop.now;
+    c->state = a->connect ? SBX_CONN_TUNNEL : SBX_CONN_FORWARD;
+    if (!ready && sbx_intercept_wanted(c)) {
+        c->state = SBX_CONN_SHAKE;
+        sbx_intercept_start(c);
+        return;
+    }
+    if (!a->connect) {
+        sbx_dial_forward(c);
         return;
     }
     sbx_conn_arm(c, SBX_GATE_IDLE_MS);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_start(c);
-    else if (c->state == SBX_CONN_FORWARD)
-        sbx_forward_start(c);
 }
 
 static void fail(struct sbx_conn *c, int cause)
@@ -167,6 +184,7 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
     }
     if (!(events & EPOLLOUT))
         return;
+    sbx_tls_free(&c->server);
     c->server = (struct sbx_side){ .source = { -1, c->server.source.on } };
     c->address = t->address;
     if (sbx_loop_move(&c->gate->loop, s, &c->server.source,
@@ -176,22 +194,32 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
     }
     sbx_side_note(&c->server, events);
     sbx_dial_cancel(c);
-    connected(c);
+    connected(c, false);
+}
+
+bool sbx_asked_is_safe(const struct sbx_asked *a)
+{
+    return a->bodyless && (strcmp(a->method, "GET") == 0 || strcmp(a->method, "HEAD") == 0 ||
+                           strcmp(a->method, "OPTIONS") == 0);
 }
 
 /* A safe request without a body may use the server of the one before: it can be sent again on a new
  * connection if that one turns out to be closed. Same rule set, same name, same address (GC B3). */
-static bool reuse(struct sbx_conn *c)
+static bool reuse(const struct sbx_conn *c)
 {
     const struct sbx_asked *a = &c->asked;
     const struct sbx_kept *k = &c->kept;
-    bool safe = a->bodyless && (strcmp(a->method, "GET") == 0 || strcmp(a->method, "HEAD") == 0 ||
-                                strcmp(a->method, "OPTIONS") == 0);
+    bool safe = sbx_asked_is_safe(a);
 
-    if (a->connect || a->upgrade || !safe || !k->usable || c->server.source.fd < 0 ||
+    /* In an intercepted connection a client may expect of the server what it would of a connection of
+     * its own: it is one for one, and a request that meets its end is not sent again (forward.c). */
+    safe |= c->inter != NULL;
+    if (a->connect || (a->upgrade && !c->inter) || !safe || !k->usable || c->server.source.fd < 0 ||
         c->server.failed || k->port != a->port || k->generation != a->config->generation ||
         strcmp(k->host.text, a->host.text) != 0)
         return false;
+    if (c->inter)
+        return true; /* the server has proved its name */
     for (size_t i = 0; i < a->addresses.len; i++)
         if (IN6_ARE_ADDR_EQUAL(&a->addresses.v[i], &k->address))
             return true;
@@ -216,15 +244,22 @@ static void interleave(struct sbx_addresses *a)
     }
 }
 
+bool sbx_dial_reuse(struct sbx_conn *c)
+{
+    bool same = reuse(c);
+
+    c->reused = same && !c->kept.fresh;
+    c->kept.usable = false;
+    if (same)
+        connected(c, true);
+    return same;
+}
+
 void sbx_dial_start(struct sbx_conn *c)
 {
-    c->reused = reuse(c);
-    c->kept.usable = false;
-    if (c->reused) {
-        connected(c);
+    if (sbx_dial_reuse(c))
         return;
-    }
-    sbx_loop_close(&c->gate->loop, &c->server.source);
+    sbx_side_close(&c->gate->loop, &c->server, false);
     interleave(&c->asked.addresses);
     c->asked.next_address = 0;
     c->asked.dial_ends = c->gate->loop.now + SBX_GATE_DIAL_MS;

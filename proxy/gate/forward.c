@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 #define LEAD 32 /* bytes kept free in front of data in the spare buffer: the line of a chunk */
 
@@ -15,7 +15,8 @@ void sbx_forward_start(struct sbx_conn *c)
     c->reply_begun = c->reply_done = false;
     c->chunk_reply = c->client_close = false;
     c->asked.bytes_out += c->out_head.len;
-    if (sbx_pipe_add(&c->gate->pool, &c->up, c->out_head.ptr, c->out_head.len)) {
+    if (c->inter ? sbx_intercept_send_head(c)
+                 : sbx_pipe_add(&c->gate->pool, &c->up, c->out_head.ptr, c->out_head.len)) {
         sbx_conn_close(c, true);
         return;
     }
@@ -202,6 +203,7 @@ static int begin_reply(struct sbx_conn *c, const struct sbx_head *h)
         sbx_pipe_add(&c->gate->pool, &c->down, out.ptr, out.len))
         return -1;
     c->reply_begun = true;
+    c->kept.fresh = false;
     c->kept.usable = kind != SBX_BODY_UNTIL_CLOSE && h->minor == 1 && !h->close;
     c->kept.host = c->asked.host;
     c->kept.port = c->asked.port;
@@ -247,14 +249,21 @@ static void server_gone(struct sbx_conn *c)
         give_up(c, 502, "server-closed", "the server closed the connection without a reply");
         return;
     }
+    if (!sbx_asked_is_safe(&c->asked)) {
+        sbx_conn_close(c, false); /* what the client would have seen without the gate: it may ask again */
+        return;
+    }
     sbx_pipe_clear(&g->pool, &c->up);
-    sbx_loop_close(&g->loop, &c->server.source);
+    sbx_side_close(&g->loop, &c->server, false);
     g->nactive--;
     c->state = SBX_CONN_DIALING;
     sbx_list_remove(&c->node);
     sbx_list_append(&g->pending, &c->node);
     c->kept.usable = false;
-    sbx_dial_start(c);
+    if (c->inter)
+        sbx_judge_resolve(c);
+    else
+        sbx_dial_start(c);
 }
 
 static bool run_reply_head(struct sbx_conn *c)
@@ -287,7 +296,7 @@ static void finish(struct sbx_conn *c)
 
     sbx_log_end(c);
     if (!c->kept.usable || !clean || c->reply.len || c->server.ended || c->server.failed) {
-        sbx_loop_close(&g->loop, &c->server.source);
+        sbx_side_close(&g->loop, &c->server, false);
         c->kept.usable = false;
     }
     sbx_pipe_clear(&g->pool, &c->up);
@@ -298,7 +307,7 @@ static void finish(struct sbx_conn *c)
         sbx_conn_next(c);
         return;
     }
-    sbx_loop_close(&g->loop, &c->server.source);
+    sbx_side_close(&g->loop, &c->server, false);
     g->nactive--;
     c->client_close = true;
     c->state = SBX_CONN_ANSWER;

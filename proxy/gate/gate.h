@@ -7,7 +7,8 @@
  *     judge.c              by name and port; RESOLVING (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
  *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones
- *     forward.c FORWARD    absolute-form: one request and its reply, then HEAD again
+ *     intercept.c SHAKE    TLS ends here: of both sides; then HEAD, with requests in origin-form
+ *     forward.c FORWARD    one request and its reply, then HEAD again
  *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end (a transparent
  *                          connection is reset instead)
  */
@@ -18,10 +19,12 @@
 #include "cache.h"
 #include "config.h"
 #include "log.h"
+#include "hello.h"
 #include "loop.h"
 #include "names.h"
 #include "relay.h"
 #include "resolve.h"
+#include "secrets.h"
 #include "target.h"
 
 struct sbx_dest {
@@ -47,6 +50,9 @@ struct sbx_gate {
     struct sbx_resolver *resolver;
     struct sbx_cache *cache;
     struct sbx_names *names;
+    struct sbx_authority *authority; /**< leaf.h; NULL: none was given, nothing can be intercepted */
+    struct sbx_secrets *secrets;
+    struct sbx_trust *trust;         /**< trust.h */
     uint64_t started_at;         /**< loop time */
     uint64_t accepted, dns_answered, relayed; /**< connections, answers, bytes of tunnels */
     uint64_t requests;           /**< allowed ones, for their numbers */
@@ -65,8 +71,14 @@ struct sbx_gate {
 
 enum sbx_conn_state {
     SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
-    SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD,
+    SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD, SBX_CONN_SHAKE,
 };
+
+/** Is there a server, and the connection in the list of active ones? */
+static inline bool sbx_conn_is_active(enum sbx_conn_state s)
+{
+    return s == SBX_CONN_TUNNEL || s == SBX_CONN_FORWARD || s == SBX_CONN_SHAKE;
+}
 
 /** What the first bytes of a tunnel's client are. */
 enum sbx_seen { SBX_SEEN_NOTHING, SBX_SEEN_TLS, SBX_SEEN_HTTP, SBX_SEEN_OTHER };
@@ -102,6 +114,7 @@ struct sbx_kept {
     struct in6_addr address;
     uint64_t generation;
     bool usable;
+    bool fresh; /**< it has served no request yet */
 };
 
 /** One address that is being tried. */
@@ -112,7 +125,8 @@ struct sbx_attempt {
     uint64_t began; /**< loop time */
 };
 
-struct sbx_hold; /* hold.c */
+struct sbx_hold;      /* hold.c */
+struct sbx_intercept; /* intercept.h */
 
 struct sbx_conn {
     struct sbx_gate *gate;
@@ -131,6 +145,7 @@ struct sbx_conn {
     struct in6_addr address;     /**< dialled */
     bool transparent;
     struct in6_addr to;          /**< transparent: where the program connected to */
+    struct sbx_intercept *inter; /**< TLS ends here; NULL: it does not */
     struct sbx_hold *hold;       /**< of a tunnel whose client's first bytes are not known yet */
     struct sbx_attempt attempts[SBX_GATE_ATTEMPTS];
     struct sbx_buf out_head;     /**< of the forwarded request; kept until the reply begins */
@@ -158,6 +173,7 @@ ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);
 
 /* judge.c */
 void sbx_judge_start(struct sbx_conn *c);
+void sbx_judge_resolve(struct sbx_conn *c); /**< Again, for a request whose server has gone. */
 /** Is the open or pending connection still right under the present configuration? */
 bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
@@ -172,6 +188,11 @@ void sbx_transparent_accept(struct sbx_gate *g, int fd, const struct in6_addr *t
 
 /* dial.c */
 void sbx_dial_start(struct sbx_conn *c);
+/** Use the kept server of an intercepted connection, whatever addresses its name has now. False: none. */
+bool sbx_dial_reuse(struct sbx_conn *c);
+/** May the request be sent a second time? */
+bool sbx_asked_is_safe(const struct sbx_asked *a);
+void sbx_dial_forward(struct sbx_conn *c); /**< The server is ready for a request: log it, send it. */
 void sbx_dial_cancel(struct sbx_conn *c); /**< close the attempts that are under way */
 void sbx_dial_timeout(struct sbx_conn *c);
 
@@ -179,6 +200,7 @@ void sbx_dial_timeout(struct sbx_conn *c);
 void sbx_tunnel_start(struct sbx_conn *c);
 void sbx_tunnel_begin(struct sbx_conn *c); /**< nothing is held: what is in c->in goes on */
 void sbx_tunnel_run(struct sbx_conn *c);
+int sbx_tunnel_accept(struct sbx_conn *c); /**< Tell a proxy client that it is connected. 0, or -1. */
 /** Allowed; does nothing the second time. False: not recorded, no byte may pass. */
 bool sbx_tunnel_log(struct sbx_conn *c);
 void sbx_forward_start(struct sbx_conn *c);
@@ -186,8 +208,18 @@ void sbx_forward_run(struct sbx_conn *c);
 void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */
 
 /* hold.c */
+enum sbx_held {
+    SBX_HELD_MORE, SBX_HELD_TLS, SBX_HELD_OTHER,
+    SBX_HELD_NOTHING, /**< the client ended without a byte */
+    SBX_HELD_CLOSED,  /**< it was wrong: the connection is closed */
+};
 /** Hold the client's first bytes if there is something to find out. 0, or -1: no memory. */
-int sbx_hold_start(struct sbx_conn *c);
+int sbx_hold_start(struct sbx_conn *c, bool strict);
+/** Read until it is known what the client's first bytes are; a wrong server name closes. */
+enum sbx_held sbx_hold_look(struct sbx_conn *c);
+const struct sbx_hello *sbx_hold_hello(const struct sbx_conn *c);
+/** Log a refusal and reset the connection. `host`: another one than asked for, or NULL. */
+void sbx_hold_deny(struct sbx_conn *c, const char *reason, const char *host);
 /** Look at them. False: the connection was closed. Without c->hold afterwards they are on their way. */
 bool sbx_hold_run(struct sbx_conn *c);
 bool sbx_hold_timeout(struct sbx_conn *c); /**< False: not the hold's */

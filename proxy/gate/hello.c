@@ -1,4 +1,4 @@
-/* The server name of a ClientHello. See hello.h. */
+/* The server name and the protocols of a ClientHello. See hello.h. */
 #include "hello.h"
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 enum {
     RECORD_HEADER = 5, HANDSHAKE = 22, RECORD_MAX = 16384, /* RFC 8446, 5.1 */
     MESSAGE_HEADER = 4, CLIENT_HELLO = 1,
-    EXT_SERVER_NAME = 0, EXT_ECH = 0xfe0d, NAME_HOST = 0,
+    EXT_SERVER_NAME = 0, EXT_ALPN = 16, EXT_ECH = 0xfe0d, NAME_HOST = 0,
 };
 
 /* A cursor; `bad` once something did not fit. */
@@ -66,6 +66,27 @@ static bool read_server_name(struct sbx_hello *h, struct bytes ext)
     return true;
 }
 
+/* Which of the protocols that the gate knows are offered. */
+static bool read_protocols(struct sbx_hello *h, struct bytes ext)
+{
+    size_t total = number(&ext, 2);
+    struct bytes list = piece(&ext, total);
+
+    if (ext.bad || ext.len || list.bad || !list.len || h->alpn)
+        return false;
+    h->alpn = true;
+    while (list.len) {
+        size_t len = number(&list, 1);
+        struct bytes name = piece(&list, len);
+
+        if (list.bad || !name.len)
+            return false;
+        h->offers_h1 |= name.len == 8 && memcmp(name.p, "http/1.1", 8) == 0;
+        h->offers_h2 |= name.len == 2 && memcmp(name.p, "h2", 2) == 0;
+    }
+    return true;
+}
+
 static bool read_extensions(struct sbx_hello *h, struct bytes b)
 {
     while (b.len && !b.bad) {
@@ -76,6 +97,8 @@ static bool read_extensions(struct sbx_hello *h, struct bytes b)
         if (b.bad)
             break;
         if (kind == EXT_SERVER_NAME && !read_server_name(h, ext))
+            return false;
+        if (kind == EXT_ALPN && !read_protocols(h, ext))
             return false;
         if (kind == EXT_ECH)
             h->ech = true;

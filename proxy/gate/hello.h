@@ -1,6 +1,6 @@
 /**
  * @file
- * The server name of a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3), strict, from bytes in any
+ * The server name and the protocols of a TLS ClientHello (RFC 8446, 4.1.2; RFC 6066, 3; RFC 7301), strict, from bytes in any
  * pieces and spread over any records. Pure.
  */
 #ifndef SBX_GATE_HELLO_H
@@ -24,6 +24,8 @@ struct sbx_hello {
     struct sbx_buf msg; /**< the handshake message without record headers */
     bool named;         /**< there is a server name */
     bool ech;           /**< there is an encrypted inner hello, or a dummy of one (GC C5) */
+    bool alpn;          /**< protocols are offered; of those the gate knows: */
+    bool offers_h1, offers_h2;
     size_t name_len;
     char name[256];     /**< as sent, any bytes; the shown length counts */
 };

@@ -5,26 +5,31 @@
 #include <string.h>
 
 #include "gate.h"
-#include "hello.h"
 
 struct sbx_hold {
     struct sbx_hello hello;
     bool check;     /* the server name counts */
+    bool strict;    /* intercepted: a server name must be that of the host, whatever kind it is */
     uint64_t began; /* loop time of the first byte; 0: none yet */
 };
 
-int sbx_hold_start(struct sbx_conn *c)
+int sbx_hold_start(struct sbx_conn *c, bool strict)
 {
     const struct sbx_asked *a = &c->asked;
     bool check = a->host.kind == SBX_HOST_NAME && !a->verdict.host_resource;
 
-    if (!check && !c->transparent)
+    if (!check && !strict && !c->transparent)
         return 0; /* nothing to check and nothing to tell */
     c->hold = malloc(sizeof(*c->hold));
     if (!c->hold)
         return -1;
-    *c->hold = (struct sbx_hold){ .hello = SBX_HELLO_INIT, .check = check };
+    *c->hold = (struct sbx_hold){ .hello = SBX_HELLO_INIT, .check = check, .strict = strict };
     return 0;
+}
+
+const struct sbx_hello *sbx_hold_hello(const struct sbx_conn *c)
+{
+    return &c->hold->hello;
 }
 
 void sbx_hold_free(struct sbx_conn *c)
@@ -37,12 +42,12 @@ void sbx_hold_free(struct sbx_conn *c)
 }
 
 /* A name with odd bytes is told as the log tells those of DNS: printable. */
-static void deny(struct sbx_conn *c, const char *reason, const char *host)
+void sbx_hold_deny(struct sbx_conn *c, const char *reason, const char *host)
 {
     struct sbx_record r = {
         .door = c->transparent ? "transparent" : "proxy",
-        .proxy = c->transparent ? "transparent" : "forward-bypass",
-        .protocol = c->transparent ? "tls" : "connect",
+        .proxy = c->transparent ? "transparent" : c->inter ? "forward" : "forward-bypass",
+        .protocol = !c->transparent ? "connect" : strcmp(reason, "not-tls") ? "tls" : "tcp",
         .method = *c->asked.method ? c->asked.method : NULL,
         .host = host ? host : c->asked.host.text,
         .port = c->asked.port,
@@ -72,22 +77,22 @@ static bool check_name(struct sbx_conn *c)
     const struct sbx_hello *h = &c->hold->hello;
     struct sbx_host host;
 
-    if (!c->hold->check)
+    if (!c->hold->check && !(c->hold->strict && h->named))
         return true;
     if (!h->named) {
         /* Through the proxy the client has named the host itself. */
         if (!c->transparent || address_allowed(c))
             return true;
-        deny(c, "no-server-name", NULL);
+        sbx_hold_deny(c, "no-server-name", NULL);
         return false;
     }
     if (sbx_host_parse(h->name, h->name_len, &host, NULL)) {
-        deny(c, "bad-hello", NULL);
+        sbx_hold_deny(c, "bad-hello", NULL);
         return false;
     }
     if (strcmp(host.text, c->asked.host.text) == 0)
         return true;
-    deny(c, "server-name", host.text);
+    sbx_hold_deny(c, "server-name", host.text);
     return false;
 }
 
@@ -103,10 +108,8 @@ static bool looks_like_http(const struct sbx_buf *in)
 }
 
 /* Known well: log it, and let the bytes go. False: the connection is closed. */
-static bool let_go(struct sbx_conn *c, bool tls)
+static bool let_go(struct sbx_conn *c)
 {
-    c->asked.seen = tls ? SBX_SEEN_TLS : looks_like_http(&c->in) ? SBX_SEEN_HTTP : SBX_SEEN_OTHER;
-    c->asked.ech = tls && c->hold->hello.ech;
     if (!sbx_tunnel_log(c)) {
         sbx_conn_close(c, true);
         return false;
@@ -130,34 +133,58 @@ static void note_first(struct sbx_conn *c)
     sbx_conn_arm(c, SBX_GATE_HELLO_MS);
 }
 
-bool sbx_hold_run(struct sbx_conn *c)
+static enum sbx_held known(struct sbx_conn *c, bool tls)
 {
-    while (c->state == SBX_CONN_TUNNEL) {
+    c->asked.seen = tls ? SBX_SEEN_TLS : looks_like_http(&c->in) ? SBX_SEEN_HTTP : SBX_SEEN_OTHER;
+    c->asked.ech = tls && c->hold->hello.ech;
+    if (!tls)
+        return SBX_HELD_OTHER;
+    return check_name(c) ? SBX_HELD_TLS : SBX_HELD_CLOSED;
+}
+
+enum sbx_held sbx_hold_look(struct sbx_conn *c)
+{
+    while (c->state != SBX_CONN_DEAD) {
         enum sbx_hello_state s = sbx_hello_read(&c->hold->hello, c->in.ptr, c->in.len);
         ssize_t n;
 
-        if (s == SBX_HELLO_DONE)
-            return check_name(c) && let_go(c, true);
-        if (s == SBX_HELLO_NOT_TLS)
-            return let_go(c, false);
+        if (s == SBX_HELLO_DONE || s == SBX_HELLO_NOT_TLS)
+            return known(c, s == SBX_HELLO_DONE);
         if (s == SBX_HELLO_BAD || c->in.len >= SBX_GATE_HELLO_MAX) {
-            deny(c, "bad-hello", NULL);
-            return false;
+            sbx_hold_deny(c, "bad-hello", NULL);
+            break;
         }
         note_first(c);
         n = sbx_conn_fill(c, SBX_GATE_HELLO_MAX);
         if (n == -1)
-            return c->state == SBX_CONN_TUNNEL;
+            return c->state == SBX_CONN_DEAD ? SBX_HELD_CLOSED : SBX_HELD_MORE;
         if (n == -2 && c->in.len) { /* a reset, and nothing of it went out */
             sbx_conn_close(c, true);
-            return false;
+            break;
         }
         if (n <= 0 && c->in.len) {
-            deny(c, "bad-hello", NULL);
-            return false;
+            sbx_hold_deny(c, "bad-hello", NULL);
+            break;
         }
         if (n <= 0)
-            return let_go(c, false); /* it ended without a byte: the tunnel knows what to do */
+            return SBX_HELD_NOTHING;
+    }
+    return SBX_HELD_CLOSED;
+}
+
+bool sbx_hold_run(struct sbx_conn *c)
+{
+    switch (sbx_hold_look(c)) {
+    case SBX_HELD_MORE:
+        return true;
+    case SBX_HELD_NOTHING: /* it ended without a byte: the tunnel knows what to do */
+        c->asked.seen = SBX_SEEN_OTHER;
+        return let_go(c);
+    case SBX_HELD_TLS:
+    case SBX_HELD_OTHER:
+        return let_go(c);
+    case SBX_HELD_CLOSED:
+        break;
     }
     return false;
 }
@@ -165,7 +192,7 @@ bool sbx_hold_run(struct sbx_conn *c)
 bool sbx_hold_timeout(struct sbx_conn *c)
 {
     if (c->hold->began) {
-        deny(c, "hello-timeout", NULL);
+        sbx_hold_deny(c, "hello-timeout", NULL);
         return true;
     }
     if (c->asked.logged)

@@ -1,7 +1,7 @@
 /* The verdict on a request: by name and port, then by each address. See gate.h. */
 #include <string.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 /* Columns that users of such tools know: how the connection came, and what it speaks. */
 static const char *way(const struct sbx_conn *c)
@@ -9,12 +9,14 @@ static const char *way(const struct sbx_conn *c)
     enum sbx_seen seen = c->asked.seen;
 
     if (c->transparent)
-        return seen == SBX_SEEN_TLS || seen == SBX_SEEN_HTTP ? "transparent" : "network";
-    return c->asked.connect ? "forward-bypass" : "forward";
+        return c->inter || seen == SBX_SEEN_TLS || seen == SBX_SEEN_HTTP ? "transparent" : "network";
+    return c->asked.connect && !c->inter ? "forward-bypass" : "forward";
 }
 
 static const char *protocol(const struct sbx_conn *c)
 {
+    if (c->inter && !c->asked.connect)
+        return "https";
     if (!c->transparent)
         return c->asked.connect ? "connect" : "http";
     return c->asked.seen == SBX_SEEN_TLS ? "tls" : c->asked.seen == SBX_SEEN_HTTP ? "http" : "tcp";
@@ -62,7 +64,7 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
     a->unlogged = true;
     r.decision = "error";
     r.reason = "log-unavailable";
-    r.status = c->transparent || a->connect ? 0 : 503;
+    r.status = a->connect ? 0 : 503;
     sbx_log(&c->gate->log, &r);
     return false;
 }
@@ -129,7 +131,7 @@ static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
     }
 }
 
-static void resolve(struct sbx_conn *c)
+void sbx_judge_resolve(struct sbx_conn *c)
 {
     const struct sbx_addresses *given = sbx_config_find(c->asked.config, c->asked.host.text);
 
@@ -174,6 +176,22 @@ static bool admit(struct sbx_conn *c)
     return false;
 }
 
+/* A request in an intercepted connection: are its rule and the value still there? False: answered. */
+static bool may_inject(struct sbx_conn *c)
+{
+    size_t n = 0;
+
+    if (!sbx_intercept_rules(c, c->asked.config, &n)) {
+        sbx_log_asked(c, "deny", "policy-changed", 0);
+        sbx_conn_close(c, false); /* the client comes again, and is not intercepted then */
+        return false;
+    }
+    if (sbx_intercept_ready(c))
+        return true;
+    sbx_answer_error(c, 503, "no-credential", "the credential that the gate adds is not available");
+    return false;
+}
+
 void sbx_judge_start(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;
@@ -190,6 +208,8 @@ void sbx_judge_start(struct sbx_conn *c)
         sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
         return;
     }
+    if (c->inter && (!may_inject(c) || sbx_dial_reuse(c)))
+        return;
     if (a->verdict.host_resource) { /* N2: the host's own loopback, nothing to resolve or judge */
         a->addresses.len = 1;
         a->addresses.v[0] = host_loopback;
@@ -198,7 +218,7 @@ void sbx_judge_start(struct sbx_conn *c)
         one.v[0] = a->host.address;
         judge_addresses(c, &one);
     } else {
-        resolve(c);
+        sbx_judge_resolve(c);
     }
 }
 
@@ -207,6 +227,7 @@ bool sbx_judge_again(struct sbx_conn *c)
     struct sbx_asked *a = &c->asked;
     struct sbx_config *now = c->gate->config;
     struct sbx_verdict v;
+    size_t n = 0;
 
     if (a->config == now)
         return true;
@@ -220,6 +241,8 @@ bool sbx_judge_again(struct sbx_conn *c)
         if (by_address.decision != SBX_ALLOW)
             v = by_address;
     }
+    if (v.decision == SBX_ALLOW && c->inter && !sbx_intercept_rules(c, now, &n))
+        v = (struct sbx_verdict){ .decision = SBX_DENY, .reason = "policy-changed" };
     a->verdict = v;
     sbx_config_ref(now);
     sbx_config_unref(a->config);

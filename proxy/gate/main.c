@@ -11,11 +11,12 @@
 
 #include "gate.h"
 #include "inbound.h"
+#include "trust.h"
 
 #define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
 
 struct options {
-    int config_dir, log, log_dir, map, netns, control, status, ended, pidfd;
+    int config_dir, log, log_dir, map, netns, control, status, ended, pidfd, ca_cert, ca_key;
     bool fresh;
 };
 
@@ -33,6 +34,8 @@ static const struct {
     { "status-fd", offsetof(struct options, status), false },
     { "ended-fd", offsetof(struct options, ended), false },
     { "pidfd", offsetof(struct options, pidfd), true },
+    { "ca-cert-fd", offsetof(struct options, ca_cert), true },
+    { "ca-key-fd", offsetof(struct options, ca_key), true },
 };
 
 #define NOPTIONS SBX_ARRAY_LEN(option_table)
@@ -40,7 +43,8 @@ static const struct {
 static int usage(const char *problem)
 {
     fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --map-fd N "
-                    "--netns-fd N --control-fd N --status-fd N --ended-fd N [--log-dir-fd N] [--pidfd N] [--fresh]\n"
+                    "--netns-fd N --control-fd N --status-fd N --ended-fd N [--log-dir-fd N] [--pidfd N] "
+                    "[--ca-cert-fd N --ca-key-fd N] [--fresh]\n"
                     "The gate of one sandbox; started by sbx with open descriptors.\n", problem);
     return 2;
 }
@@ -80,6 +84,8 @@ static int parse_options(int argc, char **argv, struct options *o)
     for (size_t i = 0; i < NOPTIONS; i++)
         if (*slot(o, i) < 0 && !option_table[i].optional)
             return usage("an option is missing");
+    if ((o->ca_cert < 0) != (o->ca_key < 0))
+        return usage("--ca-cert-fd and --ca-key-fd go together");
     return 0;
 }
 
@@ -143,6 +149,29 @@ static void size_gate(struct sbx_gate *g)
                                                       : 1;
 }
 
+/* What interception needs of the system, before files are closed to us; the descriptors are not kept. */
+static enum sbx_code open_tls(struct sbx_gate *g, const struct options *o, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    /* Failing means that locked memory has a low limit here: then it is ordinary memory. */
+    if (CRYPTO_secure_malloc_init(SBX_GATE_LOCKED, 64) == 0)
+        errno = 0;
+    g->secrets = sbx_secrets_new(&g->loop, o->ended);
+    g->trust = sbx_trust_new();
+    if (!g->secrets || !g->trust)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (o->ca_cert < 0)
+        return SBX_OK;
+    rc = sbx_authority_open(o->ca_cert, o->ca_key, &g->authority, err);
+    close(o->ca_cert);
+    close(o->ca_key);
+    /* Reads its configuration file, now that it still can. */
+    if (!rc && OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG, NULL) != 1)
+        rc = sbx_err_set(err, SBX_FAILED, "OpenSSL cannot start: look at its openssl.cnf");
+    return rc;
+}
+
 static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, struct sbx_err *err)
 {
     enum sbx_code rc = sbx_loop_init(&g->loop, err);
@@ -165,6 +194,8 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
         rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (!rc)
         rc = sbx_names_open(o->map, o->fresh, &g->names, err);
+    if (!rc)
+        rc = open_tls(g, o, err);
     if (!rc)
         rc = sbx_gate_reload(g, err); /* GC G1: rules first, doors later */
     if (!rc)
@@ -196,6 +227,9 @@ static void close_gate(struct sbx_gate *g)
         while (lists[i]->next && !sbx_list_empty(lists[i]))
             sbx_conn_close(sbx_container_of(lists[i]->next, struct sbx_conn, node), true);
     sbx_gate_free_dead(g);
+    sbx_secrets_free(g->secrets);
+    sbx_trust_free(g->trust);
+    sbx_authority_free(g->authority);
     sbx_resolver_free(g->resolver);
     sbx_cache_free(g->cache);
     sbx_names_free(g->names);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "tls.h"
+
 enum sbx_code sbx_pool_init(struct sbx_pool *p, struct sbx_err *err)
 {
     memset(p, 0, sizeof(*p));
@@ -41,6 +43,8 @@ static void give_back(struct sbx_pool *p, char *buf)
 
 void sbx_pipe_clear(struct sbx_pool *p, struct sbx_pipe *pipe)
 {
+    if (pipe->secret)
+        explicit_bzero(pipe->buf, pipe->off + pipe->len);
     if (pipe->large)
         give_back(p, pipe->buf);
     else
@@ -48,11 +52,29 @@ void sbx_pipe_clear(struct sbx_pool *p, struct sbx_pipe *pipe)
     memset(pipe, 0, sizeof(*pipe));
 }
 
+static ssize_t push_tls(struct sbx_side *to, const char *buf, size_t len)
+{
+    size_t sent = 0;
+
+    while (sent < len) {
+        ssize_t n = sbx_tls_write(to, buf + sent, len - sent);
+
+        if (n < 0)
+            return -1;
+        if (!n)
+            break;
+        sent += (size_t)n;
+    }
+    return (ssize_t)sent;
+}
+
 /* send() until it would block. Bytes sent, or -1: failed. */
 static ssize_t push(struct sbx_side *to, const char *buf, size_t len)
 {
     size_t sent = 0;
 
+    if (to->tls)
+        return push_tls(to, buf, len);
     while (sent < len && to->writable) {
         ssize_t n = send(to->source.fd, buf + sent, len - sent, MSG_NOSIGNAL);
 
@@ -96,7 +118,7 @@ static bool swap_spare(struct sbx_pool *p, struct sbx_pipe *pipe, size_t off, si
     if (!other)
         return false;
     p->lent++;
-    *pipe = (struct sbx_pipe){ p->spare, off, len, true };
+    *pipe = (struct sbx_pipe){ p->spare, off, len, true, false };
     p->spare = other;
     return true;
 }
@@ -122,6 +144,7 @@ int sbx_pipe_send(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *to
 
 int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, size_t len)
 {
+    bool secret = pipe->secret;
     char *buf;
 
     if (!len)
@@ -134,16 +157,21 @@ int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, si
     memcpy(buf + pipe->len, data, len);
     len += pipe->len;
     sbx_pipe_clear(p, pipe);
-    *pipe = (struct sbx_pipe){ buf, 0, len, false };
+    *pipe = (struct sbx_pipe){ buf, 0, len, false, secret };
     return 0;
 }
 
-ssize_t sbx_side_read(struct sbx_side *s, void *buf, size_t len)
+void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len)
+{
+    *pipe = (struct sbx_pipe){ buf, 0, len, false, true };
+}
+
+ssize_t sbx_side_receive(struct sbx_side *s, void *buf, size_t len)
 {
     ssize_t n;
 
-    if (!s->readable || s->ended)
-        return s->ended ? 0 : -1;
+    if (!s->readable)
+        return -1;
     do
         n = recv(s->source.fd, buf, len, 0);
     while (n < 0 && errno == EINTR);
@@ -154,14 +182,31 @@ ssize_t sbx_side_read(struct sbx_side *s, void *buf, size_t len)
         return n;
     }
     s->readable = false;
-    if (n == 0) {
-        s->ended = true;
+    return n == 0 ? 0 : errno == EAGAIN ? -1 : -2;
+}
+
+ssize_t sbx_side_read(struct sbx_side *s, void *buf, size_t len)
+{
+    ssize_t n;
+
+    if (s->tls)
+        return sbx_tls_read(s, buf, len);
+    if (s->ended)
         return 0;
-    }
-    if (errno == EAGAIN)
-        return -1;
-    s->failed = s->ended = true;
-    return -2;
+    n = sbx_side_receive(s, buf, len);
+    if (n == 0 || n == -2)
+        s->ended = true;
+    if (n == -2)
+        s->failed = true;
+    return n;
+}
+
+void sbx_side_close(struct sbx_loop *l, struct sbx_side *s, bool reset)
+{
+    if (s->tls && !reset)
+        sbx_tls_shut(s);
+    sbx_tls_free(s);
+    sbx_loop_close(l, &s->source);
 }
 
 void sbx_side_shut(struct sbx_side *s)
@@ -169,6 +214,8 @@ void sbx_side_shut(struct sbx_side *s)
     if (s->shut || s->source.fd < 0)
         return;
     s->shut = true;
+    if (s->tls)
+        sbx_tls_shut(s);
     shutdown(s->source.fd, SHUT_WR);
 }
 

@@ -12,8 +12,11 @@
 #include "loop.h"
 #include "sbx/buf.h"
 
+struct sbx_tls; /* tls.h */
+
 struct sbx_side {
     struct sbx_source source;
+    struct sbx_tls *tls;     /**< NULL: plain bytes */
     bool readable, writable; /**< as far as known; edge-triggered */
     bool ended;              /**< its end of stream was read */
     bool failed;             /**< reset, or another error: nothing goes out any more */
@@ -39,6 +42,7 @@ struct sbx_pipe {
     char *buf;
     size_t off, len;
     bool large; /**< buf is of the pool */
+    bool secret; /**< holds a secret: wiped when it is empty or dropped */
 };
 
 void sbx_pipe_clear(struct sbx_pool *p, struct sbx_pipe *pipe);
@@ -53,8 +57,15 @@ int sbx_pipe_send(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *to
 /** Append bytes behind what the pipe holds (heads, small pieces). 0, or -1: no memory. */
 int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, size_t len);
 
-/** recv(): >0 bytes, 0 end (side->ended), -1 nothing now, -2 failed (side->failed). */
+/** Let an empty pipe have malloc'd bytes with a secret in them. */
+void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len);
+
+/** recv() of the socket itself: >0 bytes, 0 end, -1 nothing now, -2 failed; sets side->readable only. */
+ssize_t sbx_side_receive(struct sbx_side *s, void *buf, size_t len);
+/** recv(), through TLS where there is some: >0 bytes, 0 end (side->ended), -1 nothing now, -2 failed (side->failed). */
 ssize_t sbx_side_read(struct sbx_side *s, void *buf, size_t len);
+/** Close the socket and forget TLS; `reset`: without a word. Doing so twice is fine. */
+void sbx_side_close(struct sbx_loop *l, struct sbx_side *s, bool reset);
 /** End our direction once. */
 void sbx_side_shut(struct sbx_side *s);
 /** Take note of epoll's events. */

@@ -37,7 +37,7 @@ static void judge_active(struct sbx_gate *g)
         struct sbx_conn *c = sbx_container_of(n, struct sbx_conn, node);
 
         n = n->next;
-        if ((c->state == SBX_CONN_TUNNEL || c->state == SBX_CONN_FORWARD) && !stays(c))
+        if (sbx_conn_is_active(c->state) && !stays(c))
             sbx_conn_close(c, true);
     }
     /* Those that wait for a name or a server are judged again before their first byte (dial.c). */
@@ -61,6 +61,7 @@ enum sbx_code sbx_gate_reload(struct sbx_gate *g, struct sbx_err *err)
     *err = g->config_fault = (struct sbx_err)SBX_ERR_INIT;
     g->log.sandbox = next->sandbox;
     sbx_cache_clear(g->cache);
+    sbx_secrets_want(g->secrets, &next->injects);
     judge_active(g);
     return SBX_OK;
 }

@@ -3,6 +3,8 @@
  * doors). */
 #include "target.h"
 
+#include "inject.h"
+
 static enum sbx_code add_slice(struct sbx_buf *out, struct sbx_slice s)
 {
     return s.len ? sbx_buf_add(out, s.ptr, s.len) : SBX_OK;
@@ -34,7 +36,7 @@ static enum sbx_code add_host(struct sbx_buf *out, const struct sbx_target *t)
 
     if (sbx_buf_addf(out, v6 ? "[%s]" : "%s", t->host.text))
         return SBX_LIMIT;
-    return t->port == 80 ? SBX_OK : sbx_buf_addf(out, ":%u", t->port);
+    return t->port == (t->secure ? 443 : 80) ? SBX_OK : sbx_buf_addf(out, ":%u", t->port);
 }
 
 enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const struct sbx_target *t,
@@ -47,7 +49,8 @@ enum sbx_code sbx_rewrite_request(const struct sbx_head *h, const struct sbx_tar
     for (unsigned i = 0; i < h->nfields; i++) {
         const struct sbx_field_line *f = &h->fields[i];
 
-        if (f->named || (f->id != SBX_FIELD_OTHER && f->id != SBX_FIELD_ALT_SVC))
+        if (f->named || (f->id != SBX_FIELD_OTHER && f->id != SBX_FIELD_ALT_SVC) ||
+            sbx_inject_strikes(t->strike, t->nstrike, f->name))
             continue;
         if (add_field(out, f))
             return SBX_LIMIT;

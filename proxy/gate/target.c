@@ -126,3 +126,65 @@ int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx
         return -1;
     return check_host(h, ret, f);
 }
+
+/* What stands behind the authority of an https URL that names the connection's own host. */
+static int read_own_url(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
+{
+    struct sbx_slice rest = h->target;
+    struct sbx_host host;
+    uint16_t port = 0;
+    size_t n = 0;
+
+    if (scheme_len(rest) != 5 || strncasecmp(rest.ptr, "https", 5) != 0)
+        return fault(f, 400, "bad-target");
+    rest.ptr += 8;
+    rest.len -= 8;
+    while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
+        n++;
+    t->path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
+    if (!n || memchr(rest.ptr, '@', n) || sbx_target_parse(rest.ptr, n, 443, &host, &port, NULL))
+        return fault(f, 400, "bad-target");
+    if (port != t->port || strcmp(host.text, t->host.text) != 0)
+        return fault(f, 421, "misdirected");
+    return 0;
+}
+
+static int check_own_host(const struct sbx_head *h, const struct sbx_target *t, struct sbx_fault *f)
+{
+    struct sbx_host host;
+    uint16_t port = 0;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < h->nfields; i++) {
+        struct sbx_slice v = h->fields[i].value;
+
+        if (h->fields[i].id != SBX_FIELD_HOST)
+            continue;
+        if (n++ || !v.len || sbx_target_parse(v.ptr, v.len, 443, &host, &port, NULL))
+            return fault(f, 400, "bad-host-field");
+    }
+    if (!n)
+        return fault(f, 400, "bad-host-field");
+    return port == t->port && strcmp(host.text, t->host.text) == 0 ? 0
+                                                                   : fault(f, 421, "misdirected");
+}
+
+int sbx_target_read_inner(const struct sbx_head *h, const struct sbx_host *host, uint16_t port,
+                          struct sbx_target *ret, struct sbx_fault *f)
+{
+    memset(ret, 0, sizeof(*ret));
+    ret->secure = true;
+    ret->host = *host;
+    ret->port = port;
+    if (sbx_slice_is_nocase(h->method, "TRACE") || sbx_slice_is_nocase(h->method, "TRACK") ||
+        sbx_slice_is(h->method, "CONNECT"))
+        return fault(f, 405, "method");
+    if (memchr(h->target.ptr, '#', h->target.len))
+        return fault(f, 400, "bad-target");
+    if (h->target.ptr[0] == '/')
+        ret->path = h->target;
+    else if (!(sbx_slice_is(h->target, "*") && sbx_slice_is(h->method, "OPTIONS")) &&
+             read_own_url(h, ret, f))
+        return -1;
+    return check_upgrade(h, ret, f) ? -1 : check_own_host(h, ret, f);
+}

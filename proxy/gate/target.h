@@ -8,11 +8,16 @@
 #include "body.h"
 #include "sbx/policy.h"
 
+struct sbx_inject; /* inject.h */
+
 struct sbx_target {
     bool connect;
+    bool secure;  /**< over TLS: the port that needs no saying is 443 */
     bool upgrade; /**< asks for WebSocket, and the request goes on as asking for it */
     struct sbx_host host;
     uint16_t port;
+    const struct sbx_inject *strike; /**< rules whose fields end here; borrowed */
+    size_t nstrike;
     struct sbx_slice path;      /**< absolute-form: origin-form, may lack its "/" (see rewrite) */
 };
 
@@ -23,6 +28,13 @@ struct sbx_target {
  * @return 0, or -1 with f set
  */
 int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx_fault *f);
+
+/**
+ * The same for a request inside an intercepted connection to host:port: origin-form, or an https URL;
+ * target, Host and connection must agree (421 `misdirected`), and Host is needed.
+ */
+int sbx_target_read_inner(const struct sbx_head *h, const struct sbx_host *host, uint16_t port,
+                          struct sbx_target *ret, struct sbx_fault *f);
 
 /** Does a field say "Upgrade: websocket" and nothing else, and Connection that it counts? */
 bool sbx_is_websocket(const struct sbx_head *h);

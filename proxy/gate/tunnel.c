@@ -5,12 +5,16 @@
 
 static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
+int sbx_tunnel_accept(struct sbx_conn *c)
+{
+    if (c->transparent)
+        return 0;
+    return sbx_pipe_add(&c->gate->pool, &c->down, established, sizeof(established) - 1);
+}
+
 void sbx_tunnel_start(struct sbx_conn *c)
 {
-    struct sbx_pool *pool = &c->gate->pool;
-
-    if (sbx_hold_start(c) ||
-        (!c->transparent && sbx_pipe_add(pool, &c->down, established, sizeof(established) - 1))) {
+    if (sbx_hold_start(c, false) || sbx_tunnel_accept(c)) {
         sbx_conn_close(c, true);
         return;
     }

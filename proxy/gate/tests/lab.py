@@ -297,11 +297,13 @@ class Gate:
     """A running gate with a fake helper."""
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
-                 generation=1, wait=True, netns=None, names=None, fresh=False, log=None, log_text=""):
+                 generation=1, wait=True, netns=None, names=None, fresh=False, log=None, log_text="", ca=None,
+                 more=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
         self.generation, self.hosts, self.limits = generation, hosts or {}, limits
+        self.ca, self.more = ca, more or {}  # more: further keys of gate.json
         self.write(rules, text=text)
         self.log_dir = None if log else os.path.join(self.dir, "log")
         self.log_path = log or os.path.join(self.log_dir, "log.jsonl")
@@ -325,6 +327,7 @@ class Gate:
                   "publicTestRanges": ["203.0.113.0/24"], "upstream": None}
         if self.limits:
             config["limits"] = self.limits
+        config.update(self.more)
         os.makedirs(self.config_dir, exist_ok=True)
         os.chmod(self.dir + "/state", 0o700)  # as in real use: only a descriptor leads there
         path = os.path.join(self.config_dir, "gate.json")
@@ -382,6 +385,9 @@ class Gate:
             fds["log-dir-fd"] = os.open(self.log_dir, os.O_RDONLY)
         self.watched = subprocess.Popen(["sleep", "1000"], **quiet())
         fds["pidfd"] = os.pidfd_open(self.watched.pid)
+        if self.ca:
+            fds["ca-cert-fd"] = os.open(self.ca + ".crt", os.O_RDONLY)
+            fds["ca-key-fd"] = os.open(self.ca + ".key", os.O_RDONLY)
         program = os.path.join(self.dir, "sbx-gate")  # the build tree may be closed to others
         shutil.copy(GATE, program)
         args = [program]
@@ -393,9 +399,9 @@ class Gate:
         self.process = subprocess.Popen(args, pass_fds=fds.values(), env={}, user=uid, group=uid,
                                         extra_groups=[], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=self.errors)
-        for name in ("config-dir-fd", "log-fd", "log-dir-fd", "map-fd", "status-fd", "ended-fd", "pidfd"):
-            if name in fds:
-                os.close(fds[name])
+        for name, fd in fds.items():
+            if name not in ("netns-fd", "control-fd"):
+                os.close(fd)
         if netns is not self.helper:
             netns.close()
         control.close()
@@ -418,11 +424,12 @@ class Gate:
                 return found
             time.sleep(0.01)
 
-    def control(self, **request):
+    def control(self, fds=(), **request):
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(WAIT)
             s.connect(self.control_path)
-            s.sendall(json.dumps(request).encode() + b"\n")
+            passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+            s.sendmsg([json.dumps(request).encode() + b"\n"], passed)
             return json.loads(s.makefile().readline())
 
     def ended(self):
