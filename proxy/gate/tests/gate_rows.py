@@ -7,9 +7,11 @@ import hashlib
 import json
 import os
 import resource
+import select
 import socket
 import struct
 import sys
+import threading
 import time
 import unittest
 
@@ -754,6 +756,213 @@ class Replies(Case):
                                   b"PUT") + body)
         self.assertTrue(got[0] == body)
         self.assertTrue(reply.split(b"\r\n\r\n", 1)[1] == body)
+
+
+class Flow(Case):
+    """Bodies on their way: begun, stopped and ended by either side."""
+    url = b"http://api.example.com/p"
+    size = 32 << 20  # more than the buffers of all sockets on the way
+
+    def post(self, length, extra=b""):
+        return get(self.url, b"Content-Length: %d\r\n" % length + extra, b"POST")
+
+    def stuffed(self, conn, data):
+        """Send until nobody takes any more; how much it was. A slow machine only sends less."""
+        conn.setblocking(False)
+        sent = 0
+        while sent < len(data) and select.select([], [conn], [], 1)[1]:
+            sent += conn.send(data[sent:sent + (1 << 20)])
+        conn.settimeout(lab.WAIT)
+        return sent
+
+    def test_a_client_that_reads_nothing_stops_the_server(self):
+        body, sent = os.urandom(self.size), []
+        begun = threading.Event()
+
+        def behave(conn, server):
+            server.head(conn)
+            conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+            sent.append(self.stuffed(conn, body))
+            begun.set()
+            conn.sendall(body[sent[0]:])
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(get(self.url, b"Connection: close\r\n"))
+            self.assertTrue(begun.wait(lab.WAIT))
+            self.assertLess(sent[0], len(body) // 2)
+            lab.read_head(s)
+            self.assertEqual(self.digest(s, len(body)), hashlib.sha256(body).digest())
+
+    def digest(self, conn, n, data=b""):
+        """Of n bytes that begin with `data`."""
+        h = hashlib.sha256(data)
+        n -= len(data)
+        while n > 0 and (data := conn.recv(1 << 18)):
+            h.update(data)
+            n -= len(data)
+        return h.digest()
+
+    def test_a_server_that_reads_nothing_stops_the_client(self):
+        body, got, go = os.urandom(self.size), [], threading.Event()
+
+        def behave(conn, server):
+            data = server.head(conn).split(b"\r\n\r\n", 1)[1]
+            go.wait(lab.WAIT)
+            got.append(self.digest(conn, len(body), data))
+            conn.sendall(OK)
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(self.post(len(body)))
+            sent = self.stuffed(s, body)
+            self.assertLess(sent, len(body) // 2)
+            go.set()
+            s.sendall(body[sent:])
+            self.assertEqual(lab.read_reply(s)[1], b"ok")
+        self.assertEqual(got, [hashlib.sha256(body).digest()])
+
+    def test_a_reply_may_come_before_the_request_is_over(self):
+        def behave(conn, server):
+            server.head(conn)
+            conn.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nlong")
+            while server.read(conn):
+                pass
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(self.post(1000) + b"x" * 10)
+            reply = lab.read_all(s)
+        self.assertEqual(status(reply), 413)
+        self.assertTrue(reply.endswith(b"\r\nConnection: close\r\n\r\nlong"), reply)
+
+    def test_request_and_reply_go_on_at_the_same_time(self):
+        def behave(conn, server):
+            data = server.head(conn).split(b"\r\n\r\n", 1)[1]
+            conn.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            n = 0
+            while n < 5:
+                if data:
+                    conn.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+                    n += len(data)
+                data = server.read(conn) if n < 5 else b""
+            conn.sendall(b"0\r\n\r\n")
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(self.post(5))
+            self.assertEqual(status(lab.read_head(s)), 200)
+            for byte in b"abcde":
+                s.sendall(bytes([byte]))
+                data = b""
+                while not data.endswith(b"\r\n" + bytes([byte]) + b"\r\n"):
+                    more = s.recv(1)
+                    self.assertTrue(more)
+                    data += more
+            self.assertEqual(s.recv(100), b"0\r\n\r\n")
+
+    def test_a_refused_expectation_costs_no_body(self):
+        http = self.serve(lab.replies(b"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"))
+        with self.gate.connect() as s:
+            s.sendall(self.post(5, b"Expect: 100-continue\r\n"))
+            self.assertEqual(status(lab.read_all(s)), 417)
+        self.assertIn(b"Expect: 100-continue\r\n", http.received)
+
+    def test_a_client_of_http_1_0_gets_no_interim_reply(self):
+        self.serve(lab.replies(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK))
+        reply = self.gate.ask(get(self.url, version=b"HTTP/1.0"))
+        self.assertEqual(status(reply), 200, reply)
+
+    def test_G9_a_client_that_has_ended_gets_its_reply(self):
+        told = threading.Event()
+
+        def behave(conn, server):
+            data = server.head(conn)
+            while not data.endswith(b"hello"):
+                data += server.read(conn)
+            told.wait(lab.WAIT)
+            conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"y" * 1000000)
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(self.post(5) + b"hello")
+            s.shutdown(socket.SHUT_WR)
+            told.set()
+            reply = lab.read_all(s)
+        self.assertEqual(len(reply.split(b"\r\n\r\n", 1)[1]), 1000000)
+
+    def test_a_client_that_ends_inside_its_body_ends_the_server(self):
+        over = threading.Event()
+
+        def behave(conn, server):
+            server.head(conn)
+            try:
+                while server.read(conn):
+                    pass
+            except ConnectionResetError:
+                pass
+            over.set()
+        self.serve(behave)
+        with self.gate.connect() as s:
+            s.sendall(self.post(1000) + b"x" * 10)
+            s.shutdown(socket.SHUT_WR)
+            self.assertEqual(lab.read_all(s), b"")
+        self.assertTrue(over.wait(lab.WAIT))
+
+    def test_a_connection_of_a_server_serves_one_request_after_another(self):
+        http = self.serve(lab.forever(OK))
+        with self.gate.connect() as s:
+            for i in range(20):
+                s.sendall(get(b"http://api.example.com/%d" % i, method=b"HEAD" if i % 5 == 4 else b"GET"))
+                if i % 5 == 4:
+                    lab.read_head(s)
+                    break
+                self.assertEqual(lab.read_reply(s)[1], b"ok")
+        self.assertEqual(http.connections, 1)
+        self.assertEqual([r["decision"] for r in self.gate.records(5)], ["allow"] * 5)
+
+    def test_a_request_that_cannot_be_repeated_has_a_connection_of_its_own(self):
+        def behave(conn, server):
+            while True:
+                data = server.head(conn)
+                if not data:
+                    return
+                while data.startswith(b"POST") and not data.endswith(b"hello"):
+                    data += server.read(conn)
+                conn.sendall(OK)
+        http = self.serve(behave)
+        with self.gate.connect() as s:
+            for data in (get(self.url), self.post(5) + b"hello", get(self.url), self.post(5) + b"hello"):
+                s.sendall(data)
+                self.assertEqual(lab.read_reply(s)[1], b"ok")
+        self.assertEqual(http.connections, 3)  # each POST a new one; the GET behind it uses that
+
+    def test_a_server_that_says_close_is_not_used_again(self):
+        http = self.serve(lab.replies(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
+        with self.gate.connect() as s:
+            for _ in range(3):
+                s.sendall(get(self.url))
+                self.assertEqual(lab.read_reply(s)[1], b"ok")
+        self.assertEqual(http.connections, 3)
+
+    def test_E17_streams_of_every_framing_pass_as_they_come(self):
+        for head in (b"Content-Type: text/event-stream\r\n\r\n", b"Content-Length: 18\r\n\r\n"):
+            go = threading.Semaphore(0)
+
+            def paced(conn, server):
+                server.head(conn)
+                conn.sendall(b"HTTP/1.1 200 OK\r\n" + head)
+                for _ in range(3):
+                    go.acquire(timeout=lab.WAIT)
+                    conn.sendall(b"data:\n")
+            with self.subTest(head=head), self.gate.connect() as s:
+                http = self.serve(paced)
+                s.sendall(get(self.url, b"Connection: close\r\n"))
+                self.assertEqual(status(lab.read_head(s)), 200)
+                for _ in range(3):
+                    go.release()
+                    data = b""
+                    while data != b"data:\n":
+                        more = s.recv(6 - len(data))
+                        self.assertTrue(more)
+                        data += more
+                self.assertEqual(lab.read_all(s), b"")
+                http.close()
 
 
 class Tunnels(Case):
