@@ -91,16 +91,19 @@ static const struct {
     { "bad-chunk", "the chunked body is malformed" },
 };
 
-void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f)
+const char *sbx_fault_text(const struct sbx_fault *f)
 {
-    const char *text = "the request is malformed";
-
     for (size_t i = 0; i < SBX_ARRAY_LEN(faults); i++)
         if (strcmp(faults[i].reason, f->reason) == 0)
-            text = faults[i].text;
+            return faults[i].text;
+    return "the request is malformed";
+}
+
+void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f)
+{
     c->asked.keep = false;
     sbx_log_asked(c, f->status == 405 || f->status == 421 ? "deny" : "error", f->reason, f->status);
-    begin_answer(c, f->status, f->status == 405, text);
+    begin_answer(c, f->status, f->status == 405, sbx_fault_text(f));
 }
 
 void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v)

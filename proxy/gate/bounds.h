@@ -55,7 +55,6 @@
 #define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */
 #define SBX_GATE_PASSED 2               /* descriptors of one control request */
 #define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
-#define SBX_GATE_HTTP2 0                /* is HTTP/2 spoken on intercepted connections */
 #define SBX_GATE_LEAVES 256             /* certificates kept; about 2 KiB each */
 #define SBX_GATE_INJECTS 256            /* rules of injection */
 #define SBX_GATE_INJECTS_PER_HOST 8     /* of those, to one host and port */

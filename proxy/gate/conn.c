@@ -66,6 +66,9 @@ static void on_timer(struct sbx_timer *t)
     case SBX_CONN_SHAKE:
         sbx_intercept_timeout(c);
         return;
+    case SBX_CONN_H2:
+        sbx_session_run(c);
+        return;
     case SBX_CONN_ANSWER:
     case SBX_CONN_LINGER:
         sbx_conn_close(c, true);
@@ -393,6 +396,9 @@ void sbx_conn_run(struct sbx_conn *c)
         return;
     case SBX_CONN_SHAKE:
         sbx_intercept_run(c);
+        return;
+    case SBX_CONN_H2:
+        sbx_session_run(c);
         return;
     case SBX_CONN_ANSWER:
         sbx_answer_run(c);

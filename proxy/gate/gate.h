@@ -53,6 +53,7 @@ struct sbx_gate {
     struct sbx_authority *authority; /**< leaf.h; NULL: none was given, nothing can be intercepted */
     struct sbx_secrets *secrets;
     struct sbx_trust *trust;         /**< trust.h */
+    size_t h2_spare;                 /**< bytes that windows of HTTP/2 may grow by, all together */
     uint64_t started_at;         /**< loop time */
     uint64_t accepted, dns_answered, relayed; /**< connections, answers, bytes of tunnels */
     uint64_t requests;           /**< allowed ones, for their numbers */
@@ -72,12 +73,14 @@ struct sbx_gate {
 enum sbx_conn_state {
     SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
     SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD, SBX_CONN_SHAKE,
+    SBX_CONN_H2,
 };
 
 /** Is there a server, and the connection in the list of active ones? */
 static inline bool sbx_conn_is_active(enum sbx_conn_state s)
 {
-    return s == SBX_CONN_TUNNEL || s == SBX_CONN_FORWARD || s == SBX_CONN_SHAKE;
+    return s == SBX_CONN_TUNNEL || s == SBX_CONN_FORWARD || s == SBX_CONN_SHAKE ||
+           s == SBX_CONN_H2;
 }
 
 /** What the first bytes of a tunnel's client are. */
@@ -179,6 +182,9 @@ bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
 /** False: an "allow" that cannot be recorded; the error is, if anything can, and it must not go on. */
 bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
+/** The record of a request in an HTTP/2 session; as sbx_log_asked(). */
+bool sbx_log_inner(struct sbx_conn *c, struct sbx_slice method, const char *decision,
+                   const char *reason, unsigned status);
 /** The end of an allowed request, with its bytes and time; does nothing the second time. */
 void sbx_log_end(struct sbx_conn *c);
 
@@ -226,6 +232,7 @@ bool sbx_hold_timeout(struct sbx_conn *c); /**< False: not the hold's */
 void sbx_hold_free(struct sbx_conn *c);
 
 /* answer.c */
+const char *sbx_fault_text(const struct sbx_fault *f); /**< One line for people, without its end. */
 /** Refuse the request with a reply of the gate; logs it. `reason` and `rule` as the log has them. */
 void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f);
 void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v);

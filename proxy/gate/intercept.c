@@ -38,6 +38,7 @@ void sbx_intercept_free(struct sbx_conn *c)
     if (!c->inter)
         return;
     sbx_config_unref(c->inter->head);
+    sbx_h2_free(c->inter->session);
     free(c->inter);
     c->inter = NULL;
 }
@@ -67,6 +68,10 @@ static void open_client(struct sbx_conn *c)
         return;
     }
     x->step = SBX_STEP_OPEN;
+    if (x->h2) {
+        sbx_session_start(c);
+        return;
+    }
     c->asked.open = false; /* each request has an end of its own */
     c->kept = (struct sbx_kept){ x->host, x->port, c->address, c->asked.config->generation,
                                  !x->fault, true };
@@ -167,7 +172,7 @@ static void take_offer(struct sbx_conn *c)
     const struct sbx_hello *h = sbx_hold_hello(c);
     struct sbx_offer *o = &c->inter->offer;
 
-    *o = (struct sbx_offer){ h->alpn, h->offers_h1, h->offers_h2 && SBX_GATE_HTTP2 };
+    *o = (struct sbx_offer){ h->alpn, h->offers_h1, h->offers_h2 };
     if (o->alpn && !o->h1 && !o->h2)
         sbx_hold_deny(c, "no-protocol", NULL);
     else

@@ -6,7 +6,7 @@
  *     HELLO    the ClientHello is read (hold.c); its server name must be the host's
  *     SERVER   TLS towards the server, offering what the client offers
  *     CLIENT   TLS towards the client, speaking what the server has chosen; then
- *     OPEN     HTTP/1: the states HEAD to ANSWER of gate.h; HTTP/2: the state H2
+ *     OPEN     HTTP/1: the states HEAD to ANSWER of gate.h; HTTP/2: the state H2 (session.c)
  *
  * A request that needs a new connection to the server goes through DIALING and SERVER again.
  */
@@ -26,6 +26,7 @@ struct sbx_intercept {
     struct sbx_offer offer;  /**< of the client, as far as the gate knows it */
     bool h2;                 /**< both sides speak HTTP/2 */
     struct sbx_h2 *session;  /**< while they do */
+    bool told[2];            /**< by enum sbx_http_end: the session knows that the side has ended */
     struct sbx_config *head; /**< whose rules have struck fields from the head in c->out_head */
     const char *fault;       /**< the server could not be reached over TLS: the reason; static */
     char fault_text[256];
@@ -48,6 +49,8 @@ bool sbx_intercept_ready(const struct sbx_conn *c);
  * @return 0, or -1: no memory, a value has gone, or the rules have changed since the head was written
  */
 int sbx_intercept_send_head(struct sbx_conn *c);
+void sbx_session_start(struct sbx_conn *c); /**< Both sides are ready for HTTP/2. */
+void sbx_session_run(struct sbx_conn *c);   /**< the state H2 */
 /** The kept connection said something between two requests. True: it may be used on. */
 bool sbx_intercept_still(struct sbx_conn *c);
 

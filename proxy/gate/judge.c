@@ -69,6 +69,24 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
     return false;
 }
 
+bool sbx_log_inner(struct sbx_conn *c, struct sbx_slice method, const char *decision,
+                   const char *reason, unsigned status)
+{
+    bool allowed = strcmp(decision, "allow") == 0;
+    struct sbx_record r = record_of(c, allowed);
+    char text[SBX_GATE_METHOD_MAX + 1] = "";
+
+    if (method.len && method.len <= SBX_GATE_METHOD_MAX)
+        memcpy(text, method.ptr, method.len);
+    r.protocol = "https";
+    r.method = *text ? text : NULL;
+    r.decision = decision;
+    r.reason = reason;
+    r.status = status;
+    r.request = allowed ? ++c->gate->requests : 0;
+    return sbx_log(&c->gate->log, &r) || !allowed;
+}
+
 void sbx_log_end(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;

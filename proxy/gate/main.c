@@ -183,6 +183,7 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     g->watch.dirfd = o->config_dir;
     g->ended_fd = o->ended;
     g->started_at = g->loop.now;
+    g->h2_spare = SBX_GATE_H2_SPARE;
     size_gate(g);
     if (!rc)
         rc = sbx_pool_init(&g->pool, err);

@@ -4,6 +4,7 @@ One test a subject, named by its row in the list of cases where it has one. Need
 """
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -508,6 +509,86 @@ class Peers(Case):
         with tlslab.client(left, NAME, sandbox_ca.path + ".crt") as s:
             s.sendall(get())
             self.assertEqual(status(lab.read_reply(s)[0]), 200)
+
+
+class Http2(Case):
+    """Real ends: curl, nghttp, nghttpd."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("nghttpd") or b"HTTP2" not in self.run_tool("curl", "--version").stdout:
+            self.skipTest("nghttpd or curl with HTTP/2 is missing")
+
+    def run_tool(self, *args, **more):
+        return subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=lab.WAIT, **more)
+
+    def h2(self, *options):
+        s = tlslab.H2Origin(ORIGIN, 443, world.leaf([NAME]), *options)
+        self.servers.append(s)
+        return s
+
+    def curl(self, *args):
+        return self.run_tool("curl", "-sS", "--proxy", "http://198.18.0.1:3128", "--cacert",
+                             sandbox_ca.path + ".crt", "-w", "\n%{http_code} %{http_version}\n", *args)
+
+    def test_a_request_over_http2_has_the_value_and_not_the_clients_own(self):
+        origin = self.h2()
+        out = self.curl("-H", "Authorization: mine", "-H", "X-Other: 1", "https://api.example.com/index.html").stdout
+        self.assertEqual(out, b"hello from h2\n\n200 2\n")
+        self.assertIn(b"authorization: Bearer " + SECRET.encode(), origin.received)
+        self.assertIn(b"x-other: 1", origin.received)
+        self.assertNotIn(b"mine", origin.received)
+        self.record(1, protocol="connect", proxy="forward")
+        self.record(2, protocol="https", method="GET", host=NAME, decision="allow")
+
+    def test_bodies_both_ways_and_many_streams(self):
+        origin = self.h2("--echo-upload")
+        body = b"q" * (2 << 20)
+        path = os.path.join(self.gate.dir, "body")
+        with open(path, "wb") as f:
+            f.write(body)
+        out = self.curl("--data-binary", "@" + path, "https://api.example.com/x").stdout
+        self.assertTrue(out == body + b"\n200 2\n", out[-200:])
+        urls = []
+        for _ in range(20):
+            urls += ["-o", "/dev/null", "https://api.example.com/big"]
+        out = self.curl("--parallel", *urls).stdout
+        self.assertEqual(out.count(b"200 2"), 20, out[-500:])
+        self.assertEqual(origin.received.count(b"authorization: Bearer " + SECRET.encode()), 21)
+
+    def test_E4_another_authority_is_421_on_its_stream(self):
+        origin = self.h2()
+        out = self.curl("-H", "Host: other.example.com", "https://api.example.com/evil").stdout
+        self.assertIn(b"421 2", out)
+        self.assertNotIn(b"evil", origin.received)
+        self.record(2, reason="misdirected", decision="deny", status=421)
+
+    def test_trailers_of_a_reply_pass(self):
+        self.h2("--trailer=x-end: yes")
+        out = self.curl("-i", "https://api.example.com/index.html").stdout
+        self.assertIn(b"x-end: yes", out)
+
+    def test_a_right_that_is_gone_and_a_value_that_is_gone(self):
+        self.h2()
+        self.broker.set("key", None)
+        self.gate.control(op="ping")
+        self.assertIn(b"503 2", self.curl("https://api.example.com/index.html").stdout)
+        self.record(2, reason="no-credential", decision="error", status=503)
+
+    def test_a_client_of_http1_is_served_over_http1(self):
+        self.h2()
+        out = self.curl("--http1.1", "https://api.example.com/index.html").stdout
+        self.assertNotIn(b"200 2", out)
+        self.record(1, protocol="connect")
+
+    def test_no_copy_of_the_secret_is_left_in_ordinary_memory(self):
+        if os.environ.get("SBX_GATE_BUILD") == "sanitize":
+            self.skipTest("the sanitizer keeps freed memory")
+        self.h2()
+        self.assertIn(b"200 2", self.curl("https://api.example.com/index.html").stdout)
+        found = memory_with(self.gate.process.pid, SECRET.encode())
+        self.assertEqual([f for f in found if not f["locked"]], [], found)
 
 
 class Elsewhere(Case):

@@ -96,6 +96,34 @@ class Origin(lab.Server):
         super()._serve(tls)
 
 
+class H2Origin:
+    """nghttpd; `received` is what it says of the frames that came."""
+
+    def __init__(self, address, port, cert, *options):
+        self.dir = tempfile.mkdtemp(prefix="sbx-gate-h2")
+        with open(os.path.join(self.dir, "index.html"), "w") as f:
+            f.write("hello from h2\n")
+        with open(os.path.join(self.dir, "big"), "wb") as f:
+            f.write(b"z" * (4 << 20))
+        self.log = open(os.path.join(self.dir, "log"), "w+b")
+        self.process = subprocess.Popen(
+            ["nghttpd", "-v", "--no-content-length", "--address=" + address, "--htdocs=" + self.dir, *options,
+             str(port), cert[1], cert[0]], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        while b"listen" not in self.received:
+            assert self.process.poll() is None, self.received
+
+    @property
+    def received(self):
+        with open(self.log.name, "rb") as f:
+            return f.read()
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(lab.WAIT)
+        self.log.close()
+        shutil.rmtree(self.dir)
+
+
 class Broker:
     """The other end of the gate's questions for values."""
 
