@@ -170,14 +170,19 @@ enum sbx_code sbx_yaml_write_text(struct sbx_buf *out, const char *text, unsigne
 enum sbx_code sbx_yaml_write_key(struct sbx_buf *out, const char *text, unsigned indent)
 {
     struct look l = look_at(text);
-    bool explicit = strlen(text) > SBX_YAML_SIMPLE_KEY_MAX;
-    enum sbx_code rc = explicit ? sbx_buf_adds(out, "? ") : SBX_OK;
+    SBX_AUTO(sbx_buf) key = SBX_BUF_INIT(out->max);
+    enum sbx_code rc = add_line(&key, text, &l);
 
+    if (rc)
+        return rc;
+    if (key.len <= SBX_YAML_SIMPLE_KEY_MAX) { /* as written: an escape takes up to ten bytes */
+        rc = sbx_buf_add(out, key.ptr, key.len);
+        return rc ? rc : sbx_buf_adds(out, ":");
+    }
+    rc = sbx_buf_adds(out, "? ");
     if (!rc)
-        rc = add_line(out, text, &l);
-    return !rc && explicit ? sbx_buf_addf(out, "\n%*s:", (int)indent, "")
-           : rc            ? rc
-                           : sbx_buf_adds(out, ":");
+        rc = sbx_buf_add(out, key.ptr, key.len);
+    return rc ? rc : sbx_buf_addf(out, "\n%*s:", (int)indent, "");
 }
 
 static bool is_digit(char c)

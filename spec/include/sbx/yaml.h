@@ -106,7 +106,7 @@ void sbx_yaml_replace(const struct sbx_yaml_node *n, const char *text, size_t le
 /** What a text would be as a plain scalar without a tag. */
 enum sbx_yaml_type sbx_yaml_plain_type(const char *text);
 
-#define SBX_YAML_SIMPLE_KEY_MAX 500 /* bytes of a key written as "key:"; libyaml reads up to 1024 */
+#define SBX_YAML_SIMPLE_KEY_MAX 500 /* bytes of a key written as "key:", with its escapes; libyaml reads up to 1024 */
 /**
  * Append a string as a block scalar, plain, quoted or literal, so that it is read as the same string.
  *

@@ -13,5 +13,5 @@ if [ ! -f "$corpus/expected.jsonl" ]; then
 fi
 python3 "$here/corpus.py" "$program" "$corpus" || exit 1
 check=$corpus/../tools/corpus-check # the corpus's own tool, where it comes with it
-[ ! -x "$check" ] || exec "$check" "$program" --known "$here/corpus-known.tsv" \
+[ ! -x "$check" ] || exec "$check" "$program" --known "$here/../../tests/corpus-known.tsv" \
     --kits "$corpus/expected.jsonl" "$corpus/kits" --vectors "$here/vectors.jsonl"

@@ -505,17 +505,21 @@ static void keys_stand_in_an_order_for_people(void **state)
 
 static void long_keys_are_written_so_that_they_are_read(void **state)
 {
-    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(10000);
+    static const struct { char c; size_t len; } rows[] = { { 'k', 500 }, { 'k', 2000 }, { '\x19', 300 } };
     char key[2001];
 
     (void)state;
-    memset(key, 'k', 2000);
-    key[2000] = 0;
-    assert_int_equal(sbx_yaml_write_key(&out, key, 0), SBX_OK);
-    assert_int_equal(sbx_buf_adds(&out, " v\n"), SBX_OK);
-    DOC d = parse(out.ptr);
-    assert_int_equal(d.rc, SBX_OK);
-    assert_string_equal(sbx_yaml_get(d.root, key)->text, "v");
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) { /* \x19 is written with four bytes */
+        SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(10000);
+
+        memset(key, rows[i].c, rows[i].len);
+        key[rows[i].len] = 0;
+        assert_int_equal(sbx_yaml_write_key(&out, key, 0), SBX_OK);
+        assert_int_equal(sbx_buf_adds(&out, " v\n"), SBX_OK);
+        DOC d = parse(out.ptr);
+        assert_int_equal(d.rc, SBX_OK);
+        assert_string_equal(sbx_yaml_get(d.root, key)->text, "v");
+    }
 }
 
 static size_t plain_offset(const char *text, size_t len, size_t start, size_t character)
