@@ -153,7 +153,7 @@ static enum sbx_code delete(struct sbx_cli *cli, struct sbx_err *err)
 const struct sbx_verb sbx_verb_kit_push = {
     .name = "push",
     .summary = "Publish a kit to a registry",
-    .args = "DIRECTORY HOST/REPOSITORY:TAG",
+    .args = "DIRECTORY|REFERENCE HOST/REPOSITORY:TAG",
     .about =
         "The kit is validated and pushed in its distribution form: sandbox.image is pinned to the "
         "digest it\n"
@@ -163,9 +163,12 @@ const struct sbx_verb sbx_verb_kit_push = {
         "those of\n"
         "\"docker login\". Equal kits get equal digests. Instead of a registry, oci-layout:DIR:TAG "
         "is a\n"
-        "directory of this machine. Printed is the reference for --kit.",
+        "directory of this machine. A kit that was pushed before is copied from its REFERENCE as it is, with "
+        "its\n"
+        "digest. Printed is the reference for --kit.",
     .example = "sbx kit push ./my-kit ghcr.io/me/my-kit:1.0\n"
-               "sbx kit push ./my-kit oci-layout:./kits:1.0",
+               "sbx kit push ./my-kit oci-layout:./kits:1.0\n"
+               "sbx kit push oci-layout:./kits:1.0 ghcr.io/me/my-kit:1.0",
     .groups = push_groups,
     .n_groups = SBX_ARRAY_LEN(push_groups),
     .size = sizeof(struct push_opts),

@@ -88,9 +88,11 @@ static enum sbx_code copy_blob(struct copy *c, const json_t *d, struct sbx_err *
         return SBX_OK;
     if (c->near)
         rc = c->to->ops->mount(c->to, digest, c->from->repository, &there, err);
-    if (!rc && !there)
+    if (!rc && !there && !c->from->registry && c->to->registry) /* the registry verifies it */
+        rc = kit_layout_open_blob(c->from, digest, size, &fd, err);
+    else if (!rc && !there)
         rc = c->from->ops->pull_blob(c->from, digest, size, c->cache, err);
-    if (!rc && !there)
+    if (!rc && !there && fd < 0)
         rc = sbx_blob_open(c->cache, digest, &fd, err);
     return rc || there ? rc : c->to->ops->push_blob(c->to, digest, size, fd, err);
 }
@@ -130,20 +132,55 @@ static enum sbx_code copy_manifest(struct copy *c, const char *digest, const cha
               : c->to->ops->push_manifest(c->to, tag, doc.media_type, doc.text, doc.len, err);
 }
 
-enum sbx_code kit_anchor_make(const struct sbx_kit_io *io, const struct kit_image *i,
-                              struct kit_remote *to, struct sbx_cache *cache, const char *tag,
-                              struct sbx_err *err)
+enum sbx_code kit_copy_whole(struct kit_remote *from, struct kit_remote *to,
+                             struct sbx_cache *cache, const char *digest, const char *tag,
+                             struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    struct copy c = { .from = from, .to = to, .cache = cache, .arena = arena };
+
+    if (!arena)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    c.near = to->registry && from->registry && !strcmp(to->registry, from->registry);
+    return copy_manifest(&c, digest, tag, 0, err);
+}
+
+static enum sbx_code keep(const struct sbx_kit_io *io, const struct kit_image *i,
+                          struct kit_remote *to, struct sbx_cache *cache, const char *tag,
+                          struct sbx_err *err)
 {
     SBX_AUTO_PTR(kit_remote) from = NULL;
-    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct copy c = { .to = to, .cache = cache, .arena = arena };
-    enum sbx_code rc = arena ? kit_remote_open(io, &i->place, false, &from, err)
-                             : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    enum sbx_code rc = kit_remote_open(io, &i->place, false, &from, err);
 
-    if (rc)
-        return rc;
-    c.from = from;
-    c.near = to->registry && !strcmp(to->registry, from->registry);
-    rc = copy_manifest(&c, i->digest, tag, 0, err);
+    if (!rc)
+        rc = kit_copy_whole(from, to, cache, i->digest, tag, err);
     return rc ? sbx_err_wrap(err, rc, "keep image %s with the kit", i->pinned) : SBX_OK;
+}
+
+enum sbx_code kit_anchor_make(const struct sbx_kit_io *io, const struct kit_image *i,
+                              struct kit_remote *to, struct sbx_cache *cache, enum sbx_anchor how,
+                              const char *tag, struct sbx_arena *arena, struct sbx_pushed *ret,
+                              struct sbx_err *err)
+{
+    const char *anchor;
+    enum sbx_code rc;
+
+    if (how == SBX_ANCHOR_NONE || !to->registry)
+        return SBX_OK;
+    if (how == SBX_ANCHOR_AUTO && strcmp(to->registry, i->place.registry) != 0) {
+        ret->note = sbx_arena_printf(arena,
+                                     "the image is in another registry (%.100s), which may collect "
+                                     "it some day; --anchor=copy keeps a copy with the kit",
+                                     i->place.registry);
+        return ret->note ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    anchor = sbx_arena_printf(arena, "_kit_%s", tag);
+    if (!anchor)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (strlen(anchor) > 128)
+        return sbx_err_set(err, SBX_USAGE, "tag %s is too long for its anchor _kit_%s", tag, tag);
+    rc = keep(io, i, to, cache, anchor, err);
+    if (!rc)
+        ret->anchor = anchor;
+    return rc;
 }

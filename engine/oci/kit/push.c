@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "again.h"
 #include "anchor.h"
 #include "artifact.h"
 #include "sbx/file.h"
@@ -107,32 +108,6 @@ static enum sbx_code push_spec(struct push *p, struct kit_blob *ret, struct sbx_
     return p->rm->ops->push_blob(p->rm, ret->digest, ret->size, fd, err);
 }
 
-/* Before the kit itself: a kit that can be found has its anchor. */
-static enum sbx_code make_anchor(struct push *p, const char *tag, struct sbx_err *err)
-{
-    const char *anchor;
-    enum sbx_code rc;
-
-    if (!p->has_image || p->anchor == SBX_ANCHOR_NONE || p->place->layout)
-        return SBX_OK;
-    if (p->anchor == SBX_ANCHOR_AUTO && strcmp(p->rm->registry, p->image.place.registry) != 0) {
-        snprintf(p->note, sizeof(p->note),
-                 "the image is in another registry (%.100s), which may collect it some day; "
-                 "--anchor=copy keeps a copy with the kit",
-                 p->image.place.registry);
-        return SBX_OK;
-    }
-    anchor = sbx_arena_printf(p->arena, "_kit_%s", tag);
-    if (!anchor)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (strlen(anchor) > 128)
-        return sbx_err_set(err, SBX_USAGE, "tag %s is too long for its anchor _kit_%s", tag, tag);
-    rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, anchor, err);
-    if (!rc)
-        p->ret->anchor = anchor;
-    return rc;
-}
-
 static enum sbx_code publish(struct push *p, struct sbx_err *err)
 {
     const char *tag = p->place->tag ? p->place->tag : "latest";
@@ -143,8 +118,9 @@ static enum sbx_code publish(struct push *p, struct sbx_err *err)
 
     if (!rc)
         rc = kit_remote_open(p->io, p->place, true, &p->rm, err);
-    if (!rc)
-        rc = make_anchor(p, tag, err);
+    if (!rc && p->has_image) /* before the kit: a kit that can be found has its anchor */
+        rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, p->anchor, tag, p->arena, p->ret,
+                             err);
     if (!rc)
         rc = push_spec(p, &m.config, err);
     if (!rc)
@@ -170,6 +146,8 @@ enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const s
     *ret = (struct sbx_pushed){ .image = NULL };
     if (p->digest)
         return sbx_err_set(err, SBX_USAGE, "%s: a push has a tag, not a digest", p->text);
+    if (access(dir, F_OK) && sbx_place_is(dir))
+        return kit_push_again(io, dir, p, anchor, diags, arena, ret, err);
     rc = load(&push, dir, diags, &text, &name, err);
     if (!rc)
         rc = pin(&push, err);

@@ -47,6 +47,9 @@ enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct
                                        struct kit_remote **ret, struct sbx_err *err);
 enum sbx_code kit_remote_open_layout(const char *path, bool make, struct kit_remote **ret,
                                      struct sbx_err *err);
+/* Of a layout: a blob where it lies, its content not verified. */
+SBX_MUST_USE enum sbx_code kit_layout_open_blob(struct kit_remote *rm, const char *digest,
+                                                int64_t size, int *ret_fd, struct sbx_err *err);
 
 /* Tag or digest of a place; "latest" without either. */
 const char *sbx_place_reference(const struct sbx_place *p);

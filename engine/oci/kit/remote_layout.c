@@ -164,16 +164,13 @@ static ssize_t from_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
     return n;
 }
 
-static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_t size,
-                               struct sbx_cache *cache, struct sbx_err *err)
+enum sbx_code kit_layout_open_blob(struct kit_remote *rm, const char *digest, int64_t size,
+                                   int *ret_fd, struct sbx_err *err)
 {
-    char path[128], unused[SBX_DIGEST_TEXT_SIZE];
     SBX_AUTO_FD int fd = -1;
+    char path[128];
     struct stat st;
-    enum sbx_code rc;
 
-    if (sbx_blob_has(cache, digest, NULL))
-        return SBX_OK;
     blob_path(digest, path);
     fd = openat(L(rm)->dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 || fstat(fd, &st))
@@ -181,8 +178,23 @@ static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_
     if (!S_ISREG(st.st_mode) || st.st_size != size)
         return sbx_err_set(err, SBX_SCHEMA, "%s/%s: not a file of %lld bytes", L(rm)->path, path,
                            (long long)size);
-    rc = sbx_blob_put(cache, from_fd, &fd, digest, size, unused, NULL, err);
-    return rc ? sbx_err_wrap(err, rc, "%s/%s", L(rm)->path, path) : SBX_OK;
+    *ret_fd = sbx_take_fd(&fd);
+    return SBX_OK;
+}
+
+static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_t size,
+                               struct sbx_cache *cache, struct sbx_err *err)
+{
+    char unused[SBX_DIGEST_TEXT_SIZE];
+    SBX_AUTO_FD int fd = -1;
+    enum sbx_code rc;
+
+    if (sbx_blob_has(cache, digest, NULL))
+        return SBX_OK;
+    rc = kit_layout_open_blob(rm, digest, size, &fd, err);
+    if (!rc)
+        rc = sbx_blob_put(cache, from_fd, &fd, digest, size, unused, NULL, err);
+    return rc ? sbx_err_wrap(err, rc, "%s: blob %s", L(rm)->path, digest) : SBX_OK;
 }
 
 static enum sbx_code copy(int from, int to, int64_t size, struct sbx_err *err)

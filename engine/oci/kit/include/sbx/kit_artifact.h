@@ -90,7 +90,8 @@ struct sbx_pushed {
 };
 
 /**
- * Push a kit's directory in its distribution form: the image pinned to its digest, no build.
+ * Push a kit's directory in its distribution form: the image pinned to its digest, no build. Where `dir` is a
+ * reference (oci-layout:DIR:TAG, HOST/REPOSITORY:TAG) the artifact is copied as it is: its digest stays.
  * @param p its tag is the kit's; NULL: "latest"
  * @return SBX_OK; SBX_SCHEMA (invalid; diags has the findings), SBX_NOT_FOUND (the image), ...
  */
