@@ -11,11 +11,11 @@ json_t *sbx_published_json(const struct sbx_published *v, size_t n)
 
     for (size_t i = 0; i < n; i++)
         json_array_append_new(
-            list, json_pack("{s:s,s:o,s:i,s:s,s:o,s:o}", "host_ip", v[i].host_ip, "host_port",
-                            v[i].host_port ? json_integer(v[i].host_port) : json_null(),
-                            "sandbox_port", (int)v[i].sandbox_port, "protocol",
-                            v[i].ipv6 ? "tcp6" : "tcp4", "name", text(v[i].name), "kit",
-                            text(v[i].kit)));
+            list,
+            json_pack("{s:s,s:o,s:i,s:s,s:o,s:o}", "host_ip", v[i].host_ip, "host_port",
+                      v[i].host_port ? json_integer(v[i].host_port) : json_null(), "sandbox_port",
+                      (int)v[i].sandbox_port, "protocol", v[i].ipv6 ? "tcp6" : "tcp4", "name",
+                      text(v[i].name), "kit", text(v[i].kit)));
     return list;
 }
 

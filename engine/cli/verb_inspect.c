@@ -51,10 +51,9 @@ static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i)
     line(cli, "", i->workspace_missing ? "a workspace is missing on the host" : NULL);
     for (size_t p = 0; p < i->n_ports; p++)
         line(cli, p ? "" : "Ports",
-             sbx_arena_printf(cli->arena, "%s%s%s%s",
-                              sbx_published_text(cli->arena, &i->ports[p]),
-                              i->ports[p].kit ? " (kit " : "", i->ports[p].kit ? i->ports[p].kit : "",
-                              i->ports[p].kit ? ")" : ""));
+             sbx_arena_printf(cli->arena, "%s%s%s%s", sbx_published_text(cli->arena, &i->ports[p]),
+                              i->ports[p].kit ? " (kit " : "",
+                              i->ports[p].kit ? i->ports[p].kit : "", i->ports[p].kit ? ")" : ""));
     line(cli, "Gate", i->gate_up ? "up" : "down");
     line(cli, "Sessions", sbx_arena_printf(cli->arena, "%zu", i->sessions));
     line(cli, "Weak network", i->weak_network ? "accepted with --weak-network" : NULL);

@@ -1,11 +1,12 @@
 #include "verbs.h"
 
-static const struct sbx_verb
-    n_add = SBX_NOT_BUILT("add", "not built yet; make the sandbox again with --kit"),
-    n_builder = SBX_NOT_BUILT("builder", "building images of kits is not built"),
-    n_provenance = SBX_NOT_BUILT("provenance", "not built yet"),
-    n_sign = SBX_NOT_BUILT("sign", "signing kits is not built yet"),
-    n_verify = SBX_NOT_BUILT("verify", "signing kits is not built yet");
+static const struct sbx_verb n_add = SBX_NOT_BUILT(
+                                 "add", "not built yet; make the sandbox again with --kit"),
+                             n_builder = SBX_NOT_BUILT("builder",
+                                                       "building images of kits is not built"),
+                             n_provenance = SBX_NOT_BUILT("provenance", "not built yet"),
+                             n_sign = SBX_NOT_BUILT("sign", "signing kits is not built yet"),
+                             n_verify = SBX_NOT_BUILT("verify", "signing kits is not built yet");
 
 static const struct sbx_verb *const subs[] = {
     &sbx_verb_kit_validate,

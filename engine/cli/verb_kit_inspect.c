@@ -58,9 +58,10 @@ static void show_container(struct sbx_cli *cli, const struct sbx_artifact *a)
     const struct sbx_resources *r = &a->resources;
 
     if (a->build.set)
-        line(cli, "Build", sbx_arena_printf(cli->arena, "%s in %s",
-                                            a->build.dockerfile ? a->build.dockerfile : "Dockerfile",
-                                            a->build.context ? a->build.context : "."));
+        line(cli, "Build",
+             sbx_arena_printf(cli->arena, "%s in %s",
+                              a->build.dockerfile ? a->build.dockerfile : "Dockerfile",
+                              a->build.context ? a->build.context : "."));
     if (r->cpu > 0)
         line(cli, "CPUs", sbx_arena_printf(cli->arena, "%g", r->cpu));
     line(cli, "Memory", r->memory);
@@ -309,15 +310,19 @@ const struct sbx_verb sbx_verb_kit_inspect = {
     .summary = "Show what a kit says",
     .args = "KIT",
     .about =
-        "KIT is a directory, a spec file, the name of a built-in kit, one in a registry (a tag will "
+        "KIT is a directory, a spec file, the name of a built-in kit, one in a registry (a tag "
+        "will "
         "do), or\n"
-        "\"-\" for a spec on standard input. With --output json the whole artifact is printed, with "
+        "\"-\" for a spec on standard input. With --output json the whole artifact is printed, "
+        "with "
         "the field\n"
-        "names that other tools for kits know, with --output yaml as a spec of version 2; a kit that "
+        "names that other tools for kits know, with --output yaml as a spec of version 2; a kit "
+        "that "
         "does not\n"
         "load prints {\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to "
         "arguments are\n"
-        "shown as written; with --resolved they are followed and filled in, and with a value for an "
+        "shown as written; with --resolved they are followed and filled in, and with a value for "
+        "an "
         "argument\n"
         "all arguments are.",
     .example = "sbx kit inspect claude\n"

@@ -45,7 +45,8 @@ static void show(struct sbx_cli *cli, const struct sbx_migration *m)
         fprintf(cli->out, "  - %s\n", m->kit->warnings.v[i]);
     if (m->bindings.len)
         fprintf(cli->out,
-                "\nWhere credentials are found is said by each user now, in credentials.yaml. What this "
+                "\nWhere credentials are found is said by each user now, in credentials.yaml. What "
+                "this "
                 "kit said, for\nits README:\n\n%s",
                 m->bindings.ptr);
 }
@@ -71,10 +72,9 @@ static enum sbx_code migrate(struct sbx_cli *cli, struct sbx_err *err)
     return SBX_OK;
 }
 
-static const struct sbx_opt rows[] = {
-    SBX_SWITCH(struct migrate_opts, dry_run, "dry-run", 0, "Print the new spec and change nothing"),
-    SBX_OPT_END
-};
+static const struct sbx_opt rows[] = { SBX_SWITCH(struct migrate_opts, dry_run, "dry-run", 0,
+                                                  "Print the new spec and change nothing"),
+                                       SBX_OPT_END };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
 const struct sbx_verb sbx_verb_kit_migrate = {
@@ -82,11 +82,14 @@ const struct sbx_verb sbx_verb_kit_migrate = {
     .summary = "Rewrite a kit of version 1 in version 2",
     .args = "DIR",
     .about =
-        "The spec of the kit is written anew, with schemaVersion \"2\"; the old one is kept beside it "
+        "The spec of the kit is written anew, with schemaVersion \"2\"; the old one is kept beside "
+        "it "
         "as\n"
-        "spec.yaml.bak, with the comments and the layout that the new one does not have. An existing "
+        "spec.yaml.bak, with the comments and the layout that the new one does not have. An "
+        "existing "
         "backup\n"
-        "is never overwritten. The new spec is loaded again and compared before anything is changed: "
+        "is never overwritten. The new spec is loaded again and compared before anything is "
+        "changed: "
         "it is\n"
         "valid, and says the same. What version 2 has no place for is reported with what to do by "
         "hand.\n"

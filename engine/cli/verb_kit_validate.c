@@ -51,25 +51,45 @@ static const struct sbx_opt_group groups[] = {
     SBX_GROUP("Kits", sbx_kit_rows, struct validate_opts, kit),
 };
 
-/* The kit behind the others on --with; a sandbox kit takes the agent's place. */
+static enum sbx_code two_agents(const char *given, const struct sbx_artifact *a,
+                                struct sbx_err *err)
+{
+    return sbx_err_set(
+        err, SBX_CONFLICT,
+        "two sandbox kits, \"%s\" and \"%s\": a sandbox has one agent; leave one of them out",
+        given, a->name);
+}
+
+/* The kit behind the others on --with; a sandbox kit is the agent itself. */
 static enum sbx_code compose(struct sbx_cli *cli, const char *reference,
                              const struct sbx_artifact *a, struct sbx_err *err)
 {
     struct validate_opts *o = cli->options;
-    bool sandbox = !strcmp(a->kind, "sandbox"), used;
+    bool sandbox = !strcmp(a->kind, "sandbox"), used = false;
     struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, sandbox ? reference : o->with);
     SBX_AUTO_PTR(sbx_artifact) whole = NULL;
     const char **kits = sbx_arena_array(cli->arena, r.n_kits + 1, sizeof(*kits));
+    enum sbx_code rc;
 
     if (!kits)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (sandbox && o->with)
+        return two_agents(o->with, a, err);
+    if (!sandbox && !o->with)
+        return sbx_err_set(err, SBX_USAGE,
+                           "%s is a mixin: with --kit name the agent too, as in --with claude",
+                           a->name);
     if (r.n_kits)
         memcpy(kits, r.kits, r.n_kits * sizeof(*kits));
     if (!sandbox)
         kits[r.n_kits++] = reference;
     r.kits = kits;
     r.any_args = cli->args.n > 1;
-    return sbx_resolve(&r, &cli->diags, &whole, &used, err);
+    sbx_diags_drop(&cli->diags, SBX_WARNING, "not-applied"); /* now it is */
+    rc = sbx_resolve(&r, &cli->diags, &whole, &used, err);
+    if (!rc && !used) /* a sandbox kit among --kit took its place */
+        rc = two_agents(o->with ? o->with : reference, whole, err);
+    return rc;
 }
 
 static enum sbx_code load(struct sbx_cli *cli, const char *reference, struct sbx_artifact **ret,
@@ -83,9 +103,12 @@ static enum sbx_code load(struct sbx_cli *cli, const char *reference, struct sbx
 
     if (!rc)
         rc = sbx_resolve_load(&r, reference, values, &cli->diags, &a, err);
-    if (!rc && o->with)
+    if (!rc && (o->with || r.n_kits))
         rc = compose(cli, reference, a, err);
-    else if (!rc && cli->args.n == 1) /* of several kits each may take its own */
+    else if (!rc)
+        rc = sbx_resolve_named(&r, reference, a, &cli->diags, err);
+    if (!rc && !o->with && !r.n_kits &&
+        cli->args.n == 1) /* of several kits each may take its own */
         rc = sbx_arg_values_finish(values, err);
     if (!rc)
         *ret = SBX_TAKE(a);
@@ -149,15 +172,20 @@ const struct sbx_verb sbx_verb_kit_validate = {
     .name = "validate",
     .summary = "Check kits and say all that is wrong with them",
     .args = "KIT...",
-    .about =
-        "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
-        "standard\n"
-        "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write; on a\n"
-        "terminal the line of the file follows. --output json gives {\"kits\", \"diagnostics\"}, --output\n"
-        "sarif a SARIF 2.1.0 log for code scanners.\n"
-        "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones need a "
-        "value.\n"
-        "Nothing is run; without --with nothing is composed.",
+    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on "
+             "standard\n"
+             "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to "
+             "write; on a\n"
+             "terminal the line of the file follows. --output json gives {\"kits\", "
+             "\"diagnostics\"}, --output\n"
+             "sarif a SARIF 2.1.0 log for code scanners.\n"
+             "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones "
+             "need a "
+             "value. What a\n"
+             "kit extends and names as mixins is looked at too, but for kits in registries and "
+             "git. Nothing "
+             "is run; what\n"
+             "kits only contradict together shows with --with, or with --kit for a sandbox kit.",
     .example = "sbx kit validate ./my-kit\n"
                "sbx kit validate ./my-kit --with claude --kit ./other\n"
                "sbx kit validate --json kits/*/ | jq '.diagnostics[].message'",

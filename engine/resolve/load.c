@@ -76,9 +76,8 @@ static enum sbx_code load_ref(struct sbx_loader *l, struct sbx_ref *ref, const c
                     : sbx_kit_load_with(ref->path, &l->options, diags, ret, err);
 }
 
-/* Kits that this one names by relative paths are looked for beside it. */
-static enum sbx_code remember(struct sbx_loader *l, const struct sbx_artifact *a,
-                              const struct sbx_ref *ref, struct sbx_err *err)
+enum sbx_code sbx_load_remember(struct sbx_loader *l, const struct sbx_artifact *a,
+                                const struct sbx_ref *ref, struct sbx_err *err)
 {
     if (l->n_kits == l->cap) {
         size_t cap = l->cap ? l->cap * 2 : 16;
@@ -107,7 +106,7 @@ static enum sbx_code load_for_use(struct sbx_loader *l, struct sbx_ref *ref, con
     enum sbx_code rc = load_ref(l, ref, label, diags, &a, err);
 
     if (!rc)
-        rc = remember(l, a, ref, err);
+        rc = sbx_load_remember(l, a, ref, err);
     if (!rc)
         *ret = SBX_TAKE(a);
     return rc;
@@ -165,6 +164,21 @@ static enum sbx_code stays_inside(const struct sbx_ref *declaring, const struct 
     return SBX_OK;
 }
 
+/* What stands elsewhere and is only looked at from here. */
+static enum sbx_code leave_elsewhere(struct sbx_loader *l, const struct sbx_ref *ref,
+                                     struct sbx_origin at, struct sbx_diags *diags,
+                                     struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_ref_require_immutable(ref, err);
+
+    if (rc)
+        return rc;
+    l->met_elsewhere = true;
+    sbx_diags_add(diags, SBX_NOTE, "not-fetched", at.pos, "", NULL,
+                  "%s is not fetched here; only its spelling was checked", ref->text);
+    return sbx_err_set(err, SBX_UNSUPPORTED, "not fetched here");
+}
+
 enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_origin at,
                                struct sbx_diags *diags, struct sbx_artifact **ret,
                                struct sbx_err *err)
@@ -177,6 +191,11 @@ enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_o
     if (!declaring)
         return sbx_err_set(err, SBX_FAILED, "%s: unknown kit", at.pos.file ? at.pos.file : "?");
     rc = parse(l, declaring, reference, &ref, err);
+    if (rc && !strcmp(declaring->text, "-") && strchr("./~", *reference))
+        return sbx_err_set(err, rc, "\"%s\" counts from the directory of the spec, and standard input has none; "
+                                    "give the file or its directory", reference);
+    if (!rc && l->here_only && (ref.kind == SBX_REF_GIT || ref.kind == SBX_REF_OCI))
+        return leave_elsewhere(l, &ref, at, diags, err);
     if (!rc)
         rc = stays_inside(declaring, &ref, err);
     return rc ? rc : load_for_use(l, &ref, "kit", diags, ret, err);
@@ -187,7 +206,7 @@ enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *referenc
                                struct sbx_artifact **ret, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct sbx_loader l = { .options = { .args = values }, .remote = r->remote, .arena = arena };
+    struct sbx_loader l = { .options = { .args = values, .open_args = !values }, .remote = r->remote, .arena = arena };
     struct sbx_ref ref;
     struct stat st;
     enum sbx_code rc;

@@ -19,6 +19,8 @@ struct sbx_loader {
     struct sbx_kit_options options;
     const struct sbx_remote *remote; /**< NULL: remote references are refused by name */
     struct sbx_arena *arena;         /**< of all below, and of digests of built-in kits */
+    bool here_only;                  /**< what kits name elsewhere is not fetched, only noted */
+    bool met_elsewhere;              /**< there was such a kit */
     struct sbx_loaded *kits;
     size_t n_kits, cap;
 };
@@ -34,6 +36,10 @@ SBX_MUST_USE enum sbx_code sbx_load_for_use(struct sbx_loader *l, const char *re
 SBX_MUST_USE enum sbx_code sbx_load_for_kit(void *loader, const char *reference,
                                             struct sbx_origin at, struct sbx_diags *diags,
                                             struct sbx_artifact **ret, struct sbx_err *err);
+
+/** What this kit names by relative paths is looked for beside it. `a` need not stay. */
+SBX_MUST_USE enum sbx_code sbx_load_remember(struct sbx_loader *l, const struct sbx_artifact *a,
+                                             const struct sbx_ref *ref, struct sbx_err *err);
 
 /** Digest of the built-in kit of this name; NULL: none (sbx_builtin_digest_fn; data: the loader). */
 const char *sbx_builtin_digest(const char *name, void *loader);

@@ -49,6 +49,7 @@ struct sbx_substitution {
     const char **values; /* parallel to args; NULL: none, which was reported */
     struct sbx_arg_use *uses;
     size_t n_uses, uses_cap;
+    bool open; /* nothing was replaced: uses tells where references are */
 };
 
 /* Looks names up while one text is expanded (args_look.c); unknown ones become findings at `pos`. */
@@ -70,6 +71,11 @@ bool sbx_args_look_keep(struct sbx_args_lookup *l); /* note the use; false: no m
  */
 enum sbx_code sbx_args_substitute(struct sbx_artifact *a, const struct sbx_yaml_node *root,
                                   struct sbx_arg_values *values, struct sbx_diags *diags);
+/*
+ * Find the scalars with references to declared arguments and leave them as they are. Sets a->substitution, unless the
+ * declarations are faulty, which decoding tells. SBX_OK, SBX_NO_MEMORY
+ */
+enum sbx_code sbx_args_find(struct sbx_artifact *a, const struct sbx_yaml_node *root);
 /*
  * The same in the bytes of a->files; after the digest was taken. `root` is the kit's directory, where
  * only files below files/ are looked into; NULL: all of them are.

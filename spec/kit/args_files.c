@@ -86,7 +86,7 @@ enum sbx_code sbx_args_files(struct sbx_artifact *a, const char *root, struct sb
     SBX_AUTO_FREE char *below = NULL;
     enum sbx_code rc = SBX_OK;
 
-    if (!a->substitution || !a->files.len)
+    if (!a->substitution || a->substitution->open || !a->files.len)
         return SBX_OK;
     if (root && asprintf(&path, "%s/files", root) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "no memory");

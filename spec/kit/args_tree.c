@@ -195,7 +195,8 @@ static enum sbx_code change_scalar(struct walk *w, const struct sbx_yaml_node *n
     text = sbx_arena_memdup(w->a->arena, out.ptr ? out.ptr : "", out.len);
     if (!text || !sbx_args_look_keep(&w->look))
         return SBX_NO_MEMORY;
-    sbx_yaml_replace(n, text, out.len);
+    if (!w->a->substitution->open)
+        sbx_yaml_replace(n, text, out.len);
     return SBX_OK;
 }
 
@@ -277,4 +278,27 @@ enum sbx_code sbx_args_substitute(struct sbx_artifact *a, const struct sbx_yaml_
     if (!rc && diags->no_memory)
         rc = SBX_NO_MEMORY;
     return rc ? rc : diags->errors > before ? SBX_SCHEMA : SBX_OK;
+}
+
+enum sbx_code sbx_args_find(struct sbx_artifact *a, const struct sbx_yaml_node *root)
+{
+    SBX_AUTO(sbx_diags) unheard = { 0 };
+    struct sbx_substitution *s = sbx_arena_alloc(a->arena, sizeof(*s));
+    enum sbx_code rc = s ? sbx_diags_init(&unheard) : SBX_NO_MEMORY;
+
+    if (rc || root->kind != SBX_YAML_MAPPING || root->broken)
+        return rc;
+    a->substitution = s;
+    s->open = true;
+    rc = declare(a, root, &unheard);
+    if (rc == SBX_SCHEMA) {
+        a->substitution = NULL;
+        return SBX_OK;
+    }
+    s->values = sbx_arena_array(a->arena, s->n_args, sizeof(*s->values));
+    if (rc || !s->values)
+        return SBX_NO_MEMORY;
+    for (size_t i = 0; i < s->n_args; i++)
+        s->values[i] = "";
+    return walk_tree(a, root, &unheard) || unheard.no_memory ? SBX_NO_MEMORY : SBX_OK;
 }

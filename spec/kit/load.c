@@ -146,6 +146,39 @@ static enum sbx_code decode_tree(const struct sbx_yaml_node *root,
     return d.no_memory ? SBX_NO_MEMORY : SBX_OK;
 }
 
+/* The arguments of the value that a finding is about; NULL: it has none. */
+static const char *open_names(const struct sbx_substitution *s, const struct sbx_pos *pos)
+{
+    for (size_t i = 0; i < s->n_uses; i++)
+        if (pos->line && s->uses[i].pos.from == pos->from && s->uses[i].pos.to == pos->to)
+            return s->uses[i].names;
+    return NULL;
+}
+
+/* What is wrong with a value that arguments will give is no fault of it yet. */
+static void forgive_open(const struct sbx_substitution *s, struct sbx_diags *diags, size_t from)
+{
+    size_t kept = from;
+
+    for (size_t i = from; i < diags->len; i++) {
+        struct sbx_diag d = diags->v[i];
+        const char *names = open_names(s, &d.pos);
+
+        if (names && d.severity == SBX_ERROR)
+            diags->errors--;
+        if (names && strcmp(d.code, "wrong-type"))
+            continue;
+        if (names) {
+            d = (struct sbx_diag){ SBX_NOTE, "open-argument", d.pos, d.path, NULL, NULL };
+            d.message = sbx_arena_printf(
+                diags->arena, "its value comes from the argument %s and is not known here", names);
+            diags->no_memory |= !d.message;
+        }
+        diags->v[kept++] = d;
+    }
+    diags->len = kept;
+}
+
 static enum sbx_code decode_into(const char *file, const char *text, size_t len,
                                  const struct sbx_kit_options *options, struct sbx_artifact *a,
                                  struct sbx_diags *diags)
@@ -156,12 +189,16 @@ static enum sbx_code decode_into(const char *file, const char *text, size_t len,
 
     if (!rc && root && options->args)
         rc = sbx_args_substitute(a, root, options->args, diags);
+    else if (!rc && root && options->open_args)
+        rc = sbx_args_find(a, root);
     if (!rc)
         rc = sbx_kit_check_version(file, root, diags);
     if (!rc)
         rc = decode_tree(root, options, a, diags);
     if (!rc && !root->broken) /* version 1 is folded only if all of it was read */
         rc = validate(a, root, diags->errors == before || sbx_kit_is_version_2(root), diags, from);
+    if (!rc && a->substitution && a->substitution->open)
+        forgive_open(a->substitution, diags, from);
     return rc;
 }
 

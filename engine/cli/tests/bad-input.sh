@@ -1,29 +1,9 @@
 #!/bin/bash
 # What a user may get wrong on the command line and in a kit, verb by verb: the status, and a message that helps.
 # Needs no container runtime.
-set -u
-[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
-fail=0 n=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
-
-t() { # STATUS TEXT ARGUMENTS...
-    local status=$1 text=$2 out got
-    shift 2
-    out=$(timeout 20 "$SBX_BIN" --no-input "$@" 2>&1 </dev/null)
-    got=$?
-    n=$((n + 1))
-    if [ $got != "$status" ] || [[ $out != *"$text"* ]]; then
-        echo "FAILED: sbx $*: status $got, want $status with [$text]; it says: $out"
-        fail=1
-    fi
-}
-kit() { # DIRECTORY NAME, the rest of spec.yaml on stdin
-    mkdir -p "$1"
-    { printf 'schemaVersion: "2"\nname: %s\n' "$2"; cat; } >"$1/spec.yaml"
-}
 
 # Every verb: an unknown flag, and missing or superfluous words.
 for verb in run create exec ls inspect stop start rm reset plan login logout version help \
@@ -52,7 +32,7 @@ t 2 "--template: the value (IMAGE) is empty" create --template '' shell
 t 2 "--kit: the value (KIT) is empty" create --kit '' shell
 echo no image >not-an-image.tar
 out=$(timeout 60 "$SBX_BIN" template load --runtime oci not-an-image.tar 2>&1)
-[[ $(grep -o not-an-image.tar <<<"$out" | wc -l) -le 1 ]] || { echo "FAILED: template load: $out"; fail=1; }
+[[ $(grep -o not-an-image.tar <<<"$out" | wc -l) -le 1 ]] || bad "template load: $out"
 t 2 'unknown command "rnu" for "sbx"; did you mean "run"?' rnu
 t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit validat
 t 2 "want bash, zsh or fish" completion tcsh
@@ -158,17 +138,6 @@ t 2 "needs SANDBOX SPEC..." ports publish nobody
 t 2 'unexpected argument "x"' ports nobody x
 
 # With JSON there is exactly one value on stdout, also for a failure.
-json() { # STATUS ARGUMENTS...
-    local status=$1 out got
-    shift
-    out=$("$SBX_BIN" --no-input "$@" 2>/dev/null </dev/null)
-    got=$?
-    n=$((n + 1))
-    if [ $got != "$status" ] || ! python3 -c 'import json, sys; json.loads(sys.stdin.read())' <<<"$out" 2>/dev/null; then
-        echo "FAILED: sbx $*: status $got, want $status, and one JSON value: $out"
-        fail=1
-    fi
-}
 json 0 kit validate hello --json
 json 1 kit validate ./broken ./nowhere hello --json
 json 0 kit inspect claude --json
@@ -179,5 +148,4 @@ json 2 kit inspect --json
 json 1 create shell --kit ./nowhere --json
 json 0 version --output json
 
-[ $fail = 0 ] && echo "ok: $n command lines"
-exit $fail
+finish 150

@@ -1,14 +1,10 @@
 #!/bin/bash
 # The completion scripts, read by the shells themselves.
-set -u
-[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
-fail=0 missing=
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+missing=
 say() { echo "completion: $*"; }
-bad() { say "FAILED: $*"; fail=1; }
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 PATH=$(dirname "$SBX_BIN"):$PATH
-export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
 
 for shell in bash zsh fish; do
     "$SBX_BIN" completion $shell >"$work/$shell" || bad "no script for $shell"
@@ -32,6 +28,7 @@ has() { # WANT WORDS...
     local want=$1 got
     shift
     got=$(complete_bash "$@")
+    n=$((n + 1))
     grep -qxF -- "$want" <<<"$got" || bad "bash: [$*] offers [$got], not [$want]"
 }
 has run sbx ru
@@ -47,8 +44,7 @@ if command -v fish >/dev/null; then
     got=$(fish --no-config -c "source $work/fish; complete -C 'sbx kit v'")
     [[ $got == validate* ]] || bad "fish: [sbx kit v] offers [$got]"
 fi
-[ $fail = 0 ] || exit 1
 if [ -n "$missing" ]; then
     say "NOT CHECKED for want of the shell:$missing"
 fi
-say "ok"
+finish 6

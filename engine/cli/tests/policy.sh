@@ -1,33 +1,9 @@
 #!/bin/bash
 # The user's policy.yaml and settings.yaml as the verbs read and write them. No sandbox, no runtime.
-set -u
-[ -x "${SBX_BIN:?the sbx to test}" ] || { echo "$SBX_BIN is not built"; exit 1; }
-fail=0 n=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
 config=$work/config/sbx
 mkdir "$work/ws"
-
-t() { # STATUS TEXT ARGUMENTS...
-    local status=$1 text=$2 out got
-    shift 2
-    out=$(timeout 20 "$SBX_BIN" --no-input "$@" 2>&1 </dev/null)
-    got=$?
-    n=$((n + 1))
-    if [ $got != "$status" ] || [[ $out != *"$text"* ]]; then
-        echo "FAILED: sbx $*: status $got, want $status with [$text]; it says: ${out:0:600}"
-        fail=1
-    fi
-}
-
-j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...
-    local expression=$1
-    shift
-    n=$((n + 1))
-    "$SBX_BIN" --no-input "$@" 2>/dev/null | python3 -c "import json, sys; v = json.load(sys.stdin); assert $expression, v" ||
-        { echo "FAILED: sbx $*: $expression"; fail=1; }
-}
 
 # Before anything: balanced holds, kits apart.
 t 0 "preset balanced" policy ls
@@ -120,7 +96,7 @@ rm -r "$work/state/sbx/logs"
 t 1 "not found" policy ls nobody
 t 0 'set to "balanced"' policy set-default balanced
 t 0 "mine" policy ls --wide
-grep -q '^# kept' "$config/policy.yaml" || { echo "FAILED: the comment was lost"; fail=1; }
+grep -q '^# kept' "$config/policy.yaml" || bad "the comment was lost"
 
 # allow, deny and rm change the file; what is said already is said again without a change.
 t 0 "Allowed: api.test.org:443 for all sandboxes (rule r-" policy allow network api.test.org:443
@@ -177,7 +153,7 @@ t 2 "--source" policy ls --source moon
 for i in 1 2 3 4 5 6 7 8; do "$SBX_BIN" policy allow network "p$i.test.org" >/dev/null 2>&1 & done
 wait
 n=$((n + 1))
-[ "$(grep -c '"p[1-8].test.org"' "$config/policy.yaml")" = 8 ] || { echo "FAILED: rules were lost"; fail=1; }
+[ "$(grep -c '"p[1-8].test.org"' "$config/policy.yaml")" = 8 ] || bad "rules were lost"
 
 # The same as one JSON value.
 j 'v["allowed"] is True and v["rule"] == "mine" and v["resource_value"] == "a.example.com:443"' \
@@ -211,5 +187,4 @@ printf 'images: { shell: "example.com/mine:1" }\nruntime: oci\n' >"$config/setti
 j 'v["container"]["image"] == "example.com/mine:1"' plan shell "$work/ws" --json
 j 'v["container"]["image"] == "other:2"' plan shell "$work/ws" --json --template other:2
 
-[ $fail = 0 ] && echo "ok: $n command lines"
-exit $fail
+finish 80

@@ -252,6 +252,11 @@ struct sbx_kit_options {
      * the kit is taken as written, references are text.
      */
     struct sbx_arg_values *args;
+    /**
+     * With args NULL: what a value with a reference will be is not known, so no rule is held against it. A field
+     * that holds no text stays empty, with a note.
+     */
+    bool open_args;
     bool digest; /**< of the bytes as they are, whatever the arguments */
     bool for_use; /**< extends and mixins will be applied: no remark that they were not */
 };

@@ -223,6 +223,75 @@ static void load_spec(struct loaded *l, const char *spec, const char *v)
     load(l, args, true);
 }
 
+#define DECLARED "args: {v: {required: true}}\n"
+
+static void values_feed_typed_fields(void **state)
+{
+    struct loaded l;
+
+    (void)state;
+    /* 57: an empty item is dropped */
+    load_spec(&l, "schemaVersion: \"2\"\nkind: sandbox\nname: k\n" DECLARED
+                  "sandbox:\n  image: x:1\n  entrypoint:\n    - a\n    - ${{ kit.args.v }}\n    - b\n", "");
+    assert_int_equal(l.rc, SBX_OK);
+    assert_int_equal(l.a->launch.entrypoint.len, 2);
+    release(&l);
+    /* 93 and 94: quotes make a string of a number */
+    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                  "ports: [{container: \"${{ kit.args.v }}\"}]\n", "8080");
+    assert_int_equal(l.rc, SBX_SCHEMA);
+    assert_string_equal(l.diags.v[0].code, "wrong-type");
+    release(&l);
+    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                  "ports:\n  - container: ${{ kit.args.v }}\n", "8080");
+    assert_int_equal(l.rc, SBX_OK);
+    assert_int_equal(l.a->ports.v[0].container, 8080);
+    release(&l);
+    /* 95, 96: even kind and version */
+    load_spec(&l, "schemaVersion: \"2\"\nkind: ${{ kit.args.v }}\nname: k\n" DECLARED, "mixin");
+    assert_int_equal(l.rc, SBX_OK);
+    assert_string_equal(l.a->kind, "mixin");
+    release(&l);
+    load_spec(&l, "schemaVersion: \"${{ kit.args.v }}\"\nkind: mixin\nname: k\n" DECLARED, "2");
+    assert_int_equal(l.rc, SBX_OK);
+    release(&l);
+    /* 58, 60: null in a string field, "yes" in a boolean one */
+    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                  "description: ${{ kit.args.v }}\n", "null");
+    assert_int_equal(l.rc, SBX_OK);
+    release(&l);
+    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                  "security: {privileged: ${{ kit.args.v }} }\n", "yes");
+    assert_int_equal(l.rc, SBX_SYNTAX); /* 81: not unquoted in a flow mapping */
+    release(&l);
+    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                  "security:\n  privileged: ${{ kit.args.v }}\n", "yes");
+    assert_int_equal(l.rc, SBX_OK);
+    assert_true(l.a->privileged);
+    release(&l);
+}
+
+static void values_that_are_not_known_yet_are_not_judged(void **state)
+{
+    static const char text[] = "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
+                               "permissions: {network: {allow: [\"${{ kit.args.v }}:443\", \"${{ kit.args.w }}\"]}}\n"
+                               "ports:\n  - container: ${{ kit.args.v }}\n    name: ${{ kit.args.v }}\n";
+    static const struct sbx_kit_options open = { .open_args = true };
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+
+    (void)state;
+    assert_int_equal(sbx_diags_init(&diags), SBX_OK);
+    put("open.yaml", text);
+    assert_int_equal(sbx_kit_load_with(in("open.yaml"), &open, &diags, &a, NULL), SBX_SCHEMA);
+    assert_int_equal(diags.errors, 1); /* of the one that is not declared */
+    assert_int_equal(diags.len, 2);
+    assert_string_equal(diags.v[0].path, "permissions.network.allow[1]");
+    assert_string_equal(diags.v[1].code, "open-argument");
+    assert_string_equal(diags.v[1].path, "ports[0].container");
+    assert_string_equal(diags.v[1].message, "its value comes from the argument v and is not known here");
+}
+
 static void bad_declarations_are_told_before_anything_else(void **state)
 {
     struct loaded l;
@@ -322,6 +391,8 @@ int main(void)
         cmocka_unit_test(values_that_break_a_rule_fail_the_kit_at_the_declaration),
         cmocka_unit_test(bad_references_in_files_name_the_file),
         cmocka_unit_test(a_link_out_of_files_shows_what_the_other_file_says),
+        cmocka_unit_test(values_feed_typed_fields),
+        cmocka_unit_test(values_that_are_not_known_yet_are_not_judged),
         cmocka_unit_test(bad_declarations_are_told_before_anything_else),
         cmocka_unit_test(the_nearer_value_wins),
         cmocka_unit_test(a_name_that_nobody_declares_is_an_error_of_usage),

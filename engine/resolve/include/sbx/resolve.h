@@ -73,6 +73,16 @@ SBX_MUST_USE enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_d
 SBX_MUST_USE enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *reference,
                                             struct sbx_arg_values *values, struct sbx_diags *diags,
                                             struct sbx_artifact **ret, struct sbx_err *err);
+/**
+ * Can what a sandbox kit names in extends and mixins be had, and be merged with it? Built-in kits and directories are
+ * loaded, without their arguments; of kits elsewhere only the spelling is checked, with a note. Nothing for a mixin.
+ *
+ * @param reference the kit's, as sbx_resolve_load() took it
+ * @return SBX_OK; else what stands in the way (diags has the errors)
+ */
+SBX_MUST_USE enum sbx_code sbx_resolve_named(const struct sbx_resolve *r, const char *reference,
+                                             const struct sbx_artifact *a, struct sbx_diags *diags,
+                                             struct sbx_err *err);
 /** The values of r->args and r->args_files; the caller's: sbx_arg_values_free(). */
 SBX_MUST_USE enum sbx_code sbx_resolve_values(const struct sbx_resolve *r,
                                               struct sbx_arg_values **ret, struct sbx_err *err);
