@@ -225,52 +225,6 @@ static void load_spec(struct loaded *l, const char *spec, const char *v)
 
 #define DECLARED "args: {v: {required: true}}\n"
 
-static void values_feed_typed_fields(void **state)
-{
-    struct loaded l;
-
-    (void)state;
-    /* 57: an empty item is dropped */
-    load_spec(&l, "schemaVersion: \"2\"\nkind: sandbox\nname: k\n" DECLARED
-                  "sandbox:\n  image: x:1\n  entrypoint:\n    - a\n    - ${{ kit.args.v }}\n    - b\n", "");
-    assert_int_equal(l.rc, SBX_OK);
-    assert_int_equal(l.a->launch.entrypoint.len, 2);
-    release(&l);
-    /* 93 and 94: quotes make a string of a number */
-    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
-                  "ports: [{container: \"${{ kit.args.v }}\"}]\n", "8080");
-    assert_int_equal(l.rc, SBX_SCHEMA);
-    assert_string_equal(l.diags.v[0].code, "wrong-type");
-    release(&l);
-    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
-                  "ports:\n  - container: ${{ kit.args.v }}\n", "8080");
-    assert_int_equal(l.rc, SBX_OK);
-    assert_int_equal(l.a->ports.v[0].container, 8080);
-    release(&l);
-    /* 95, 96: even kind and version */
-    load_spec(&l, "schemaVersion: \"2\"\nkind: ${{ kit.args.v }}\nname: k\n" DECLARED, "mixin");
-    assert_int_equal(l.rc, SBX_OK);
-    assert_string_equal(l.a->kind, "mixin");
-    release(&l);
-    load_spec(&l, "schemaVersion: \"${{ kit.args.v }}\"\nkind: mixin\nname: k\n" DECLARED, "2");
-    assert_int_equal(l.rc, SBX_OK);
-    release(&l);
-    /* 58, 60: null in a string field, "yes" in a boolean one */
-    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
-                  "description: ${{ kit.args.v }}\n", "null");
-    assert_int_equal(l.rc, SBX_OK);
-    release(&l);
-    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
-                  "security: {privileged: ${{ kit.args.v }} }\n", "yes");
-    assert_int_equal(l.rc, SBX_SYNTAX); /* 81: not unquoted in a flow mapping */
-    release(&l);
-    load_spec(&l, "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
-                  "security:\n  privileged: ${{ kit.args.v }}\n", "yes");
-    assert_int_equal(l.rc, SBX_OK);
-    assert_true(l.a->privileged);
-    release(&l);
-}
-
 static void values_that_are_not_known_yet_are_not_judged(void **state)
 {
     static const char text[] = "schemaVersion: \"2\"\nkind: mixin\nname: k\n" DECLARED
@@ -391,7 +345,6 @@ int main(void)
         cmocka_unit_test(values_that_break_a_rule_fail_the_kit_at_the_declaration),
         cmocka_unit_test(bad_references_in_files_name_the_file),
         cmocka_unit_test(a_link_out_of_files_shows_what_the_other_file_says),
-        cmocka_unit_test(values_feed_typed_fields),
         cmocka_unit_test(values_that_are_not_known_yet_are_not_judged),
         cmocka_unit_test(bad_declarations_are_told_before_anything_else),
         cmocka_unit_test(the_nearer_value_wins),
