@@ -32,6 +32,7 @@
 #define SBX_GATE_LINGER_MS 2000     /* reading on behind an error answer so that it is not lost */
 #define SBX_GATE_IDLE_MS 7200000    /* a tunnel without a byte; long-polling agents need hours */
 #define SBX_GATE_HALF_MS 900000     /* the same once one side has ended */
+#define SBX_GATE_DRAIN_MS 5000      /* for what came before a reset: else a server that does not read holds it */
 #define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
 
 #define SBX_GATE_SHAKE_MS 5000      /* TLS of one side of an intercepted connection: two round trips */
@@ -91,7 +92,14 @@
 #define SBX_GATE_BUFFER 262144          /* one read of a tunnel: copy was fastest with it */
 #define SBX_GATE_SMALL_BUFFER 16384     /* one read when the large ones are all in use */
 #define SBX_GATE_LARGE_BUFFERS 256      /* 64 MiB held for slow readers; behind it small ones */
-#define SBX_GATE_ROUNDS 4               /* reads of one side before others get their turn */
+#define SBX_GATE_ROUNDS 1               /* reads of one side before others get their turn */
+#define SBX_GATE_LONG_NS 40000          /* a turn that takes longer makes a connection wait for small ones:
+                                           half the time of copying a large buffer */
+
+#define SBX_GATE_UNSENT 262144          /* given to a socket and not sent yet: one large buffer */
+#define SBX_GATE_WINDOW 131072          /* of a socket's receive buffer (the kernel doubles it) in a crowd */
+#define SBX_GATE_CROWD 64               /* connections that may have as large a window as the kernel gives */
+#define SBX_GATE_TRIM 256               /* connections whose memory is worth giving back */
 
 /* files, bytes */
 #define SBX_GATE_CONFIG_MAX 8388608     /* 20,000 rules of about 300 bytes, with room */

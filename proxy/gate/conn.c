@@ -1,6 +1,6 @@
 /* Connections: their life, and the state HEAD. See gate.h. */
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,6 +8,23 @@
 #include "intercept.h"
 
 #define IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* a head and what came with it */
+
+static void run_timed(struct sbx_conn *c)
+{
+    uint64_t began = sbx_loop_ns();
+
+    sbx_conn_run(c);
+    c->bulky = sbx_loop_ns() - began > SBX_GATE_LONG_NS;
+}
+
+/* Who took long the last time waits until the small things of this round are done. */
+static void run_or_wait(struct sbx_conn *c)
+{
+    if (c->bulky)
+        sbx_loop_again(&c->gate->loop, &c->turn);
+    else
+        run_timed(c);
+}
 
 static void on_client(struct sbx_source *s, uint32_t events)
 {
@@ -20,7 +37,7 @@ static void on_client(struct sbx_source *s, uint32_t events)
         sbx_conn_close(c, true);
         return;
     }
-    sbx_conn_run(c);
+    run_or_wait(c);
 }
 
 static void drop_server(struct sbx_conn *c)
@@ -35,7 +52,7 @@ static void on_server(struct sbx_source *s, uint32_t events)
 
     sbx_side_note(&c->server, events);
     if (sbx_conn_is_active(c->state))
-        sbx_conn_run(c);
+        run_or_wait(c);
     else if (c->server.tls ? !sbx_intercept_still(c) : events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
 }
@@ -80,7 +97,7 @@ static void on_timer(struct sbx_timer *t)
 
 static void on_turn(struct sbx_turn *t)
 {
-    sbx_conn_run(sbx_container_of(t, struct sbx_conn, turn));
+    run_timed(sbx_container_of(t, struct sbx_conn, turn));
 }
 
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms)
@@ -143,7 +160,6 @@ static struct sbx_conn *new_conn(struct sbx_gate *g, int fd)
 struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd)
 {
     struct sbx_conn *c;
-    int one = 1;
 
     if (g->nconns >= limit(g))
         sbx_conn_shed(g);
@@ -153,7 +169,7 @@ struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd)
         free(c);
         return NULL;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    sbx_socket_tune(fd, g->nconns >= SBX_GATE_CROWD);
     sbx_list_append(&g->pending, &c->node);
     g->nconns++;
     g->accepted++;
@@ -222,6 +238,17 @@ static void free_conn(struct sbx_conn *c)
     free(c);
 }
 
+/* What a crowd has left behind between the blocks of the others goes back to the system once it is gone. */
+static void trim(struct sbx_gate *g)
+{
+    if (g->nconns > g->crowd)
+        g->crowd = g->nconns;
+    if (g->crowd < SBX_GATE_TRIM || g->nconns > g->crowd / 4)
+        return;
+    malloc_trim(0);
+    g->crowd = g->nconns;
+}
+
 void sbx_gate_free_dead(struct sbx_gate *g)
 {
     while (!sbx_list_empty(&g->dead)) {
@@ -230,24 +257,22 @@ void sbx_gate_free_dead(struct sbx_gate *g)
         sbx_list_remove(&c->node);
         free_conn(c);
     }
+    trim(g);
 }
 
 ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max)
 {
+    char *scratch = c->gate->pool.spare; /* so that a connection holds what came, not room for what may come */
     size_t room = c->in.len < max ? max - c->in.len : 0;
-    char *to;
     ssize_t n;
 
     if (room > SBX_GATE_SMALL_BUFFER)
         room = SBX_GATE_SMALL_BUFFER;
     if (!room)
         return -1;
-    to = sbx_buf_room(&c->in, room);
-    if (!to)
+    n = sbx_side_read(&c->client, scratch, room);
+    if (n > 0 && sbx_buf_add(&c->in, scratch, (size_t)n))
         return -2;
-    n = sbx_side_read(&c->client, to, room);
-    if (n > 0)
-        sbx_buf_commit(&c->in, (size_t)n);
     return n;
 }
 

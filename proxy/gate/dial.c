@@ -1,7 +1,6 @@
 /* Connecting to the judged addresses: the next one is tried beside the first after a moment, both
  * families in turn (RFC 8305); 10 s in all. See gate.h. */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,7 +37,7 @@ static int try_address(struct sbx_conn *c, struct sbx_attempt *t, const struct i
 
     if (fd < 0)
         return errno;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    sbx_socket_tune(fd, c->gate->nactive >= SBX_GATE_CROWD);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     *t = (struct sbx_attempt){ { fd, on_attempt }, c, *a, c->gate->loop.now };
     if ((connect(fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS) ||

@@ -62,6 +62,7 @@ struct sbx_gate {
     struct sbx_list active;      /**< connected ones */
     struct sbx_list dead;        /**< closed, freed at the end of the round */
     unsigned nconns, nactive, conns_max;
+    unsigned crowd;              /**< most connections since memory was given back */
     struct sbx_dest *dests[SBX_GATE_DEST_BUCKETS];
     struct sbx_doors *doors;
     struct sbx_control *control;
@@ -141,6 +142,8 @@ struct sbx_conn {
     struct sbx_turn turn;
     struct sbx_waiter waiter;
     uint64_t active_at;          /**< loop time of the last byte of a tunnel or body */
+    bool bulky;                  /**< its last turn was a long one */
+    bool draining;               /**< a side has failed; the other one still gets what came before */
     struct sbx_buf in;           /**< from the client, not used yet */
     struct sbx_scan scan;
     struct sbx_asked asked;

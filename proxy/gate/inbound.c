@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -108,14 +107,13 @@ static void begin_tunnel(struct arrival *a, uint32_t events)
 {
     struct sbx_gate *g = a->inbound->gate;
     struct sbx_conn *c = sbx_conn_open(g, a->client);
-    int one = 1;
 
     if (!c) {
         drop_arrival(a);
         return;
     }
     a->client = -1;
-    setsockopt(a->server.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    sbx_socket_tune(a->server.fd, g->nactive >= SBX_GATE_CROWD);
     c->asked.logged = true; /* no decision of the policy: nothing to log */
     c->state = SBX_CONN_TUNNEL;
     g->nactive++;

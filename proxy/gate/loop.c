@@ -8,12 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t monotonic_ms(void)
+uint64_t sbx_loop_ns(void)
 {
     struct timespec ts;
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t monotonic_ms(void)
+{
+    return sbx_loop_ns() / 1000000;
 }
 
 enum sbx_code sbx_loop_init(struct sbx_loop *l, struct sbx_err *err)
@@ -137,8 +142,8 @@ int sbx_loop_arm(struct sbx_loop *l, struct sbx_timer *t, uint64_t ms)
 
 void sbx_loop_again(struct sbx_loop *l, struct sbx_turn *t)
 {
-    sbx_list_remove(&t->node);
-    sbx_list_append(&l->turns, &t->node);
+    if (sbx_list_empty(&t->node))
+        sbx_list_append(&l->turns, &t->node);
 }
 
 static int wait_ms(const struct sbx_loop *l)
@@ -154,19 +159,17 @@ static int wait_ms(const struct sbx_loop *l)
 
 static void run_turns(struct sbx_loop *l)
 {
-    struct sbx_list now;
+    uint64_t end;
 
     if (sbx_list_empty(&l->turns))
         return;
-    now = l->turns; /* those that ask again in their turn wait for the next round */
-    now.next->prev = now.prev->next = &now;
-    sbx_list_init(&l->turns);
-    while (!sbx_list_empty(&now)) {
-        struct sbx_turn *t = sbx_container_of(now.next, struct sbx_turn, node);
+    end = sbx_loop_ns() + SBX_LOOP_TURNS_NS;
+    do { /* the rest, and those that ask again, wait for the next round */
+        struct sbx_turn *t = sbx_container_of(l->turns.next, struct sbx_turn, node);
 
         sbx_list_remove(&t->node);
         t->on(t);
-    }
+    } while (!sbx_list_empty(&l->turns) && sbx_loop_ns() < end);
 }
 
 void sbx_loop_round(struct sbx_loop *l)

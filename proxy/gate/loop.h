@@ -64,6 +64,8 @@ struct sbx_turn {
 };
 
 #define SBX_LOOP_EVENTS 128 /* a round; more only changes how often timers are looked at */
+#define SBX_LOOP_TURNS_NS 200000 /* of turns before new events are looked at: two or three copies of a
+                                    large buffer, so that who wants little does not wait for who wants much */
 
 struct sbx_loop {
     int epfd;
@@ -88,7 +90,9 @@ int sbx_loop_move(struct sbx_loop *l, struct sbx_source *from, struct sbx_source
 /** (Re)arm a timer `ms` from now; only running out of memory fails: then it fires never (-1). */
 int sbx_loop_arm(struct sbx_loop *l, struct sbx_timer *t, uint64_t ms);
 void sbx_loop_disarm(struct sbx_loop *l, struct sbx_timer *t);
+/** Queue a turn; one that is queued keeps its place. */
 void sbx_loop_again(struct sbx_loop *l, struct sbx_turn *t);
+uint64_t sbx_loop_ns(void); /**< CLOCK_MONOTONIC at this instant */
 /** One round: wait, events, timers, turns. */
 void sbx_loop_round(struct sbx_loop *l);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -291,6 +292,7 @@ int main(int argc, char **argv)
 
     if (rc)
         return rc;
+    mallopt(M_MMAP_THRESHOLD, SBX_GATE_BUFFER / 2); /* fixed: what a crowd's buffers took goes back to the system */
     sigaction(SIGTERM, &term, NULL);
     sigaction(SIGINT, &term, NULL);
     sigaction(SIGPIPE, &ignore, NULL);

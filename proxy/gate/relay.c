@@ -3,6 +3,8 @@
 #include "relay.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -166,6 +168,18 @@ void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len)
     *pipe = (struct sbx_pipe){ buf, 0, len, false, true };
 }
 
+/* The kernel's memory for TCP is one for the whole host, and past its bound it drops what arrives, for everybody.
+ * So no socket takes more than the other side's window and a little, and one of a crowd has a small window too. */
+void sbx_socket_tune(int fd, bool crowded)
+{
+    int one = 1, unsent = SBX_GATE_UNSENT, window = SBX_GATE_WINDOW;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+    if (crowded)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+}
+
 ssize_t sbx_side_receive(struct sbx_side *s, void *buf, size_t len)
 {
     ssize_t n;
@@ -223,6 +237,8 @@ void sbx_side_note(struct sbx_side *s, uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         s->hangup = true;
+    if (events & EPOLLERR)
+        s->reset = true;
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         s->readable = true;
     if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))

@@ -22,6 +22,7 @@ struct sbx_side {
     bool failed;             /**< reset, or another error: nothing goes out any more */
     bool shut;               /**< we have ended our direction */
     bool hangup;             /**< epoll has told of an end: only reading finds it */
+    bool reset;              /**< epoll has told of an error; bytes from before it may still be there */
 };
 
 /** Large buffers; one is always at hand for the next read. */
@@ -57,6 +58,8 @@ int sbx_pipe_send(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *to
 /** Append bytes behind what the pipe holds (heads, small pieces). 0, or -1: no memory. */
 int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, size_t len);
 
+/** Options of a socket that carries a connection. `crowded`: many others do; its memory is to be small. */
+void sbx_socket_tune(int fd, bool crowded);
 /** Let an empty pipe have malloc'd bytes with a secret in them. */
 void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len);
 

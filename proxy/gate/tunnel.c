@@ -103,7 +103,10 @@ void sbx_tunnel_run(struct sbx_conn *c)
     }
     if (more)
         sbx_loop_again(&c->gate->loop, &c->turn);
-    if (!was_half && !c->hold && (c->client.ended || c->server.ended))
+    if (!c->draining && (c->client.failed || c->server.failed || c->client.reset || c->server.reset)) {
+        c->draining = true;
+        sbx_conn_arm(c, SBX_GATE_DRAIN_MS);
+    } else if (!was_half && !c->hold && (c->client.ended || c->server.ended))
         sbx_conn_arm(c, SBX_GATE_HALF_MS);
 }
 
@@ -114,7 +117,7 @@ void sbx_forward_idle_timeout(struct sbx_conn *c)
 
     if (c->hold && sbx_hold_timeout(c))
         return;
-    if (idle >= limit)
+    if (c->draining || idle >= limit)
         sbx_conn_close(c, true);
     else
         sbx_conn_arm(c, limit - idle);

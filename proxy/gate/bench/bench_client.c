@@ -53,6 +53,8 @@ void flow_open(struct client *c, struct flow *f)
     f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (f->fd < 0)
         bench_die("socket");
+    if (c->mode->small)
+        bench_small(f->fd);
     f->state = FLOW_CONNECTING;
     f->number = c->next_number++ % BENCH_NAMES;
     f->began = bench_now_ns();

@@ -37,6 +37,7 @@ struct mode {
     uint16_t port;
     bool timed;          /**< samples are kept */
     bool waits;
+    bool small;          /**< with small buffers: there are many */
     void (*opened)(struct client *c, struct flow *f);
     void (*data)(struct client *c, struct flow *f); /**< readable, or writable again */
     void (*gone)(struct client *c, struct flow *f); /**< refused, ended or reset; it is closed already */

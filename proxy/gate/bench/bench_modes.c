@@ -217,17 +217,17 @@ static void visit_data(struct client *c, struct flow *f)
 }
 
 static const struct mode
-    tunnels = { "tunnels", BENCH_ECHO, true, false, tunnels_opened, tunnels_data, fail, NULL },
-    trips = { "trips", BENCH_ECHO, true, false, trips_opened, trips_data, fail, NULL },
-    slow = { "slow", BENCH_ECHO, true, false, trips_opened, slow_data, fail, slow_tick },
-    stream = { "stream", BENCH_SOURCE, false, false, stream_read, stream_read, fail, NULL },
-    flood = { "flood", BENCH_SOURCE, false, false, nothing, nothing, count_failure, flood_tick },
-    hold = { "hold", BENCH_ECHO, false, true, hold_opened, hold_data, count_failure, NULL },
-    stall = { "stall", BENCH_STALL, false, false, nothing, stall_data, count_failure, NULL },
-    deaf = { "deaf", BENCH_DEAF, false, false, nothing, nothing, count_reset, NULL },
-    reset = { "reset", BENCH_RESET, false, false, reset_opened, reset_data, count_reset, reopen_tick },
-    quiet = { "quiet", BENCH_ECHO, true, false, trips_opened, slow_data, fail, quiet_tick },
-    visit = { "visit", BENCH_ECHO, true, false, tunnels_opened, visit_data, fail, quiet_tick };
+    tunnels = { "tunnels", BENCH_ECHO, true, false, false, tunnels_opened, tunnels_data, fail, NULL },
+    trips = { "trips", BENCH_ECHO, true, false, false, trips_opened, trips_data, fail, NULL },
+    slow = { "slow", BENCH_ECHO, true, false, true, trips_opened, slow_data, fail, slow_tick },
+    stream = { "stream", BENCH_SOURCE, false, false, false, stream_read, stream_read, fail, NULL },
+    flood = { "flood", BENCH_SOURCE, false, false, true, nothing, nothing, count_failure, flood_tick },
+    hold = { "hold", BENCH_ECHO, false, true, true, hold_opened, hold_data, count_failure, NULL },
+    stall = { "stall", BENCH_STALL, false, false, true, nothing, stall_data, count_failure, NULL },
+    deaf = { "deaf", BENCH_DEAF, false, false, true, nothing, nothing, count_reset, NULL },
+    reset = { "reset", BENCH_RESET, false, false, true, reset_opened, reset_data, count_reset, reopen_tick },
+    quiet = { "quiet", BENCH_LONE, true, false, false, trips_opened, slow_data, fail, quiet_tick },
+    visit = { "visit", BENCH_LONE, true, false, false, tunnels_opened, visit_data, count_failure, quiet_tick };
 
 const struct mode *const bench_modes[] = { &tunnels, &trips, &slow, &stream, &flood, &hold, &stall, &deaf,
                                            &reset, &quiet, &visit, NULL };

@@ -1,10 +1,12 @@
 /* The servers of the benchmark, in one thread: see the ports in net.h. On every address of its namespace.
  *
- *     bench_origin      prints "ready", runs until it is killed
+ *     bench_origin [small|lone]      prints "ready", runs until it is killed; small: with small buffers; lone: only that port
  */
 #include "net.h"
 
 enum kind { ECHO, SOURCE, STALL, RESET, LISTENER = 8 };
+
+static bool small;
 
 /* An event carries descriptor and kind: no memory a connection. */
 static uint64_t tag(int fd, unsigned kind) { return (uint64_t)kind << 32 | (uint32_t)fd; }
@@ -24,6 +26,8 @@ static void take(int ep, int listener, unsigned kind)
     if (fd < 0)
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (small)
+        bench_small(fd);
     watch(ep, fd, kind, kind == SOURCE ? EPOLLOUT : kind == STALL ? 0 : EPOLLIN);
 }
 
@@ -62,19 +66,22 @@ static void go_deaf(void)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const uint16_t ports[] = { BENCH_ECHO, BENCH_SOURCE, BENCH_STALL, BENCH_RESET };
+    bool lone = argc > 1 && strcmp(argv[1], "lone") == 0;
     struct epoll_event got[256];
     int ep = epoll_create1(EPOLL_CLOEXEC);
 
     bench_all_files();
-    for (unsigned kind = ECHO; kind <= RESET; kind++) {
-        struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(ports[kind]) };
+    small = argc > 1 && strcmp(argv[1], "small") == 0;
+    for (unsigned kind = ECHO; kind <= (lone ? ECHO : RESET); kind++) {
+        struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(lone ? BENCH_LONE : ports[kind]) };
 
         watch(ep, bench_listen(&a, 4096), kind | LISTENER, EPOLLIN);
     }
-    go_deaf();
+    if (!lone)
+        go_deaf();
     puts("ready");
     fflush(stdout);
     for (;;) {

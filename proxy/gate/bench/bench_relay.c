@@ -61,8 +61,12 @@ static void dial(struct half *h)
         exit(3);
     to.sin_port = htons((uint16_t)port);
     to.sin_addr.s_addr = htonl(BENCH_NET + BENCH_FIRST + number);
-    if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
-        bench_die("connect"); /* on one machine it is done at once */
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to))) { /* on one machine it is done at once */
+        perror("relay: connect");
+        close(fd);
+        end(h);
+        return;
+    }
     h->other = add(fd, EPOLLIN);
     h->other->other = h;
     if (send(h->fd, ok, sizeof(ok) - 1, MSG_NOSIGNAL) < 0)
@@ -76,6 +80,9 @@ static void flush(struct half *h)
     if (n > 0) {
         h->off += (size_t)n;
         h->len -= (size_t)n;
+    } else if (errno != EAGAIN) {
+        end(h);
+        return;
     }
     if (h->len)
         return;
@@ -97,6 +104,10 @@ static void copy(struct half *h)
     done = send(to->fd, buf, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (done == n)
         return;
+    if (done < 0 && errno != EAGAIN) {
+        end(h);
+        return;
+    }
     done = done < 0 ? 0 : done;
     to->rest = malloc((size_t)(n - done));
     if (!to->rest)

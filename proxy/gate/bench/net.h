@@ -25,6 +25,7 @@
 #define BENCH_STALL 7445  /* accepts and never reads */
 #define BENCH_RESET 7446  /* reads once, then resets */
 #define BENCH_DEAF 7447   /* never accepts: the queue of its listener is full */
+#define BENCH_LONE 7448   /* as ECHO, by a program of its own that no load keeps busy */
 #define BENCH_NET 0xcb007100u /* 203.0.113.0 */
 #define BENCH_FIRST 100
 #define BENCH_NAMES 32    /* destinations */
@@ -71,6 +72,15 @@ static inline int bench_listen(const struct sockaddr_in *a, int backlog)
     if (bind(fd, (const struct sockaddr *)a, sizeof(*a)) || listen(fd, backlog))
         bench_die("listen");
     return fd;
+}
+
+/* What the programs of a load take of the kernel's memory for TCP, which is one for the whole machine. */
+static inline void bench_small(int fd)
+{
+    int bytes = 65536;
+
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
 static inline void bench_reset(int fd)

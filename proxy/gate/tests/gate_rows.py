@@ -1027,6 +1027,26 @@ class Tunnels(Case):
                     pass
         self.assertEqual(self.gate.control(op="ping")["tunnels"], 0)
 
+    def test_G8_a_reset_is_not_held_by_a_server_that_never_reads(self):
+        stop = threading.Event()
+        self.addCleanup(stop.set)
+        self.serve(lambda conn, server: stop.wait(lab.WAIT), 443)
+        s = self.gate.connect()
+        s.sendall(connect(b"api.example.com:443"))
+        lab.read_head(s)
+        s.settimeout(0.5)  # until nothing more goes, on any of the two connections
+        try:
+            while s.send(b"x" * 65536):
+                pass
+        except TimeoutError:
+            pass
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.close()
+        end = time.monotonic() + lab.WAIT
+        while self.gate.control(op="ping")["tunnels"]:
+            self.assertLess(time.monotonic(), end, "the tunnel is stuck")
+            time.sleep(0.05)
+
     def test_a_slow_reader_gets_every_byte(self):
         body = os.urandom(30_000_000)
 
