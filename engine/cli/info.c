@@ -90,19 +90,56 @@ static json_t *mounts(const struct sbx_plan *p)
     return list;
 }
 
+const char *sbx_plan_rule_status(const struct sbx_plan_rule *r)
+{
+    if (r->inert)
+        return "never-matches";
+    return r->decision == SBX_ALLOW && r->needs_consent && !r->consented ? "needs-approval"
+                                                                         : "active";
+}
+
+const char *sbx_plan_rule_text(struct sbx_arena *arena, const struct sbx_plan_rule *r)
+{
+    const char *status = sbx_plan_rule_status(r), *remark = "";
+
+    if (!strcmp(status, "never-matches"))
+        remark = ": never matches";
+    else if (!strcmp(status, "needs-approval"))
+        remark = sbx_arena_printf(arena, ": closed, only with --approve %s", r->pattern);
+    return remark ? sbx_arena_printf(arena, "%s %s%s%s%s%s",
+                                     r->decision == SBX_ALLOW ? "allow" : "deny", r->pattern,
+                                     r->kit ? " (kit " : "", r->kit ? r->kit : "",
+                                     r->kit ? ")" : "", remark)
+                  : NULL;
+}
+
+const char *sbx_policy_text(struct sbx_arena *arena, const struct sbx_user_policy *p,
+                            const char *sandbox)
+{
+    const char *preset = p->preset ? p->preset : "balanced";
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_rules; i++)
+        n += !p->rules[i].sandbox || !strcmp(p->rules[i].sandbox, sandbox);
+    if (!n)
+        return preset;
+    return sbx_arena_printf(arena, "%s, and %zu rule%s of yours", preset, n, n == 1 ? "" : "s");
+}
+
 static json_t *rules(const struct sbx_plan *p)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; p && i < p->n_rules; i++)
-        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:s}", "decision",
+        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:s,s:s}", "decision",
                                               p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
                                               "resource", p->rules[i].pattern, "kit",
-                                              text(p->rules[i].kit), "id", p->rules[i].id));
+                                              text(p->rules[i].kit), "id", p->rules[i].id, "status",
+                                              sbx_plan_rule_status(&p->rules[i])));
     return list;
 }
 
-json_t *sbx_info_full_json(const struct sbx_sandbox_info *i)
+json_t *sbx_info_full_json(const struct sbx_sandbox_info *i, const struct sbx_user_policy *policy)
 {
     json_t *v = json_pack("{s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o}", "name", i->name, "id", text(i->id),
                           "agent", text(i->agent), "state", sbx_status_name(i->status), "detail",
@@ -116,7 +153,9 @@ json_t *sbx_info_full_json(const struct sbx_sandbox_info *i)
         text(i->plan ? i->plan->digest : NULL), "gate_up", (int)i->gate_up, "sessions",
         (json_int_t)i->sessions, "learned", (int)i->learned, "weak_network", (int)i->weak_network);
 
-    if (!v || !more || json_object_update(v, more)) {
+    if (!v || !more || json_object_update(v, more) ||
+        json_object_set_new(v, "policy_preset",
+                            json_string(policy->preset ? policy->preset : "balanced"))) {
         json_decref(v);
         v = NULL;
     }

@@ -25,15 +25,12 @@ static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p)
                                                                      : "",
                               p->mounts[i].read_only ? " read-only" : ""));
     for (size_t i = 0; i < p->n_rules; i++)
-        line(cli, i ? "" : "Network",
-             sbx_arena_printf(a, "%s %s%s%s%s",
-                              p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
-                              p->rules[i].pattern, p->rules[i].kit ? " (kit " : "",
-                              p->rules[i].kit ? p->rules[i].kit : "", p->rules[i].kit ? ")" : ""));
+        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, &p->rules[i]));
     line(cli, "Plan", p->digest);
 }
 
-static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i)
+static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i,
+                 const struct sbx_user_policy *policy)
 {
     line(cli, "Name", i->name);
     line(cli, "Agent", i->agent);
@@ -57,6 +54,7 @@ static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i)
     line(cli, "Gate", i->gate_up ? "up" : "down");
     line(cli, "Sessions", sbx_arena_printf(cli->arena, "%zu", i->sessions));
     line(cli, "Weak network", i->weak_network ? "accepted with --weak-network" : NULL);
+    line(cli, "Policy", sbx_policy_text(cli->arena, policy, i->name));
     if (i->plan)
         show_plan(cli, i->plan);
 }
@@ -72,8 +70,8 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
     if (rc)
         return rc;
     if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli, sbx_info_full_json(&info), err);
-    show(cli, &info);
+        return sbx_out_value(cli, sbx_info_full_json(&info, &s.files.policy), err);
+    show(cli, &info, &s.files.policy);
     return SBX_OK;
 }
 

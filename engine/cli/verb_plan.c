@@ -1,3 +1,6 @@
+#include <string.h>
+
+#include "info.h"
 #include "out.h"
 #include "session.h"
 #include "verbs.h"
@@ -20,15 +23,74 @@ static const char *when_text(unsigned when, struct sbx_arena *arena)
                             when & SBX_AT_START ? "start " : "", when & SBX_AT_ADD ? "add" : "");
 }
 
+#define WHAT_MAX 72 /* bytes of a command that are shown; --json has it whole */
+
+/* Does the shell want no ";" behind this? */
+static bool goes_on(const char *text, const char *end)
+{
+    static const char *const words[] = { ";", "&", "|", "{", "(", " then", " do", " else" };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(words); i++) {
+        size_t len = strlen(words[i]);
+
+        if ((size_t)(end - text) >= len && !memcmp(end - len, words[i], len))
+            return true;
+    }
+    return end == text;
+}
+
+/* A script in one line: breaks become ";", but where a line goes on. */
+static char *one_line(struct sbx_arena *arena, const char *text)
+{
+    char *out = sbx_arena_alloc(arena, 2 * strlen(text) + 1), *to = out;
+
+    while (out && *text) {
+        size_t blank = strspn(text, " \t\n");
+
+        if (!strncmp(text, "\\\n", 2)) {
+            text += 2;
+        } else if (!blank) {
+            *to++ = *text++;
+        } else {
+            if (memchr(text, '\n', blank) && text[blank] && !goes_on(out, to))
+                *to++ = ';';
+            if (text[blank] && to > out && to[-1] != ' ')
+                *to++ = ' ';
+            text += blank;
+        }
+    }
+    return out;
+}
+
+static const char *command_text(const char *const *argv, struct sbx_arena *arena)
+{
+    const char *text = argv[0];
+    size_t len;
+
+    if (argv[1] && !strcmp(argv[1], "-c") && argv[2] &&
+        !argv[3]) /* a shell's: the script says it */
+        text = argv[2];
+    else
+        for (argv++; text && *argv; argv++)
+            text = sbx_arena_printf(arena, "%s %s", text, *argv);
+    text = text ? one_line(arena, text) : NULL;
+    len = text ? strlen(text) : 0;
+    if (len <= WHAT_MAX)
+        return text;
+    for (len = WHAT_MAX; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+        ; /* not inside a character */
+    return sbx_arena_printf(arena, "%.*s...", (int)len, text);
+}
+
 static const char *what_text(const struct sbx_plan_step *s, struct sbx_arena *arena)
 {
     if (s->description && *s->description)
         return s->description;
+    if (s->argv && s->argv[0])
+        return command_text(s->argv, arena);
     if (s->n_files == 1)
         return s->files[0].path;
-    if (s->n_files)
-        return sbx_arena_printf(arena, "%zu files", s->n_files);
-    return s->argv && s->argv[0] ? s->argv[0] : "";
+    return s->n_files ? sbx_arena_printf(arena, "%zu files", s->n_files) : "";
 }
 
 static enum sbx_code steps(struct sbx_cli *cli, const struct sbx_plan *p, struct sbx_err *err)
@@ -54,7 +116,8 @@ static void line(struct sbx_cli *cli, const char *label, const char *text)
         fprintf(cli->out, "%-10s %s\n", label, sbx_out_clean(cli->arena, text));
 }
 
-static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p, struct sbx_err *err)
+static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p,
+                             const struct sbx_user_policy *policy, struct sbx_err *err)
 {
     struct sbx_arena *a = cli->arena;
 
@@ -69,14 +132,9 @@ static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p, stru
     for (size_t i = 0; i < p->n_env; i++)
         line(cli, i ? "" : "Variables",
              sbx_arena_printf(a, "%s=%s (%s)", p->env[i].name, p->env[i].value, p->env[i].origin));
+    line(cli, "Policy", sbx_policy_text(a, policy, p->name));
     for (size_t i = 0; i < p->n_rules; i++)
-        line(
-            cli, i ? "" : "Network",
-            sbx_arena_printf(
-                a, "%s %s (kit %s)%s%s", p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
-                p->rules[i].pattern, p->rules[i].kit,
-                p->rules[i].needs_consent && !p->rules[i].consented ? ", only with --approve " : "",
-                p->rules[i].needs_consent && !p->rules[i].consented ? p->rules[i].pattern : ""));
+        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, &p->rules[i]));
     for (size_t i = 0; i < p->n_ports; i++)
         line(cli, i ? "" : "Ports",
              sbx_arena_printf(a, "%d/%s (kit %s)", p->ports[i].container,
@@ -100,7 +158,10 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_session *s,
         return rc;
     }
     if (value && (json_object_set_new(value, "digest", json_string(p->digest)) ||
-                  json_object_set(value, "gate", gate))) {
+                  json_object_set(value, "gate", gate) ||
+                  json_object_set_new(
+                      value, "policy_preset",
+                      json_string(s->files.policy.preset ? s->files.policy.preset : "balanced")))) {
         json_decref(value);
         value = NULL;
     }
@@ -126,7 +187,8 @@ static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
     sbx_cli_report(cli);
     if (rc)
         return rc;
-    return cli->format == SBX_FORMAT_TABLE ? as_text(cli, p, err) : as_value(cli, &s, p, err);
+    return cli->format == SBX_FORMAT_TABLE ? as_text(cli, p, &s.files.policy, err)
+                                           : as_value(cli, &s, p, err);
 }
 
 const struct sbx_verb sbx_verb_plan = {

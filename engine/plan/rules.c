@@ -4,10 +4,22 @@
 #include <string.h>
 #include <strings.h>
 
+/* The same text, or the same resource in another spelling (localhost:80 is host.docker.internal:80). */
+static bool is_approval(const char *given, const char *pattern)
+{
+    struct sbx_pattern a, b;
+
+    if (!strcasecmp(given, pattern))
+        return true;
+    return !sbx_pattern_parse(given, SBX_RULE_USER, &a, NULL, NULL) &&
+           !sbx_pattern_parse(pattern, SBX_RULE_KIT, &b, NULL, NULL) &&
+           sbx_pattern_covers(&a, &b) && sbx_pattern_covers(&b, &a);
+}
+
 static bool approved(const struct sbx_planner *b, const char *pattern)
 {
     for (const char *const *a = b->o->approve; a && *a; a++)
-        if (!strcasecmp(*a, pattern))
+        if (is_approval(*a, pattern))
             return true;
     return false;
 }
@@ -23,8 +35,24 @@ static unsigned next_number(const struct sbx_planner *b, const char *kit)
     return n;
 }
 
+/* Loading the kit said so already. */
+static bool is_told(const struct sbx_diags *diags, struct sbx_pos pos)
+{
+    for (size_t i = 0; i < diags->len; i++) {
+        const struct sbx_diag *d = &diags->v[i];
+
+        if (!strcmp(d->code, "pattern-never-matches") && d->pos.line == pos.line &&
+            d->pos.column == pos.column && d->pos.file && pos.file &&
+            !strcmp(d->pos.file, pos.file))
+            return true;
+    }
+    return false;
+}
+
 static void remark(struct sbx_planner *b, const struct sbx_plan_rule *r, struct sbx_pos pos)
 {
+    if (r->inert && is_told(b->diags, pos))
+        return;
     if (r->inert)
         sbx_diags_add(b->diags, SBX_WARNING, "inert-rule", pos, "permissions.network", r->inert,
                       "kit %s: the rule \"%s\" never matches", r->kit, r->pattern);
@@ -52,10 +80,48 @@ static enum sbx_code add(struct sbx_planner *b, const struct sbx_strs *list, siz
     rc = sbx_pattern_parse(list->v[i], SBX_RULE_KIT, &pattern, &r->inert, b->err);
     if (rc)
         return sbx_err_wrap(b->err, rc, "permissions.network of kit %s", kit);
-    r->needs_consent = sbx_pattern_needs_consent(&pattern);
+    r->needs_consent = !r->inert && sbx_pattern_needs_consent(&pattern);
     r->consented = r->needs_consent && approved(b, list->v[i]);
     b->p->n_rules++;
     remark(b, r, at->pos);
+    return SBX_OK;
+}
+
+static enum sbx_code refuse_approval(const struct sbx_planner *b, const char *given)
+{
+    SBX_AUTO(sbx_buf) list = SBX_BUF_INIT(300); /* a longer one is cut */
+
+    for (size_t i = 0; i < b->p->n_rules; i++) {
+        const struct sbx_plan_rule *r = &b->p->rules[i];
+
+        if (r->decision != SBX_ALLOW)
+            continue;
+        if (r->inert && is_approval(given, r->pattern))
+            return sbx_err_set(b->err, SBX_USAGE, "--approve %s: nothing can allow this: %s", given,
+                               r->inert);
+        if (r->needs_consent && sbx_buf_addf(&list, "%s%s", list.len ? ", " : "", r->pattern))
+            break;
+    }
+    if (!list.len)
+        return sbx_err_set(b->err, SBX_USAGE,
+                           "--approve %s: no kit here asks for anything that needs approval",
+                           given);
+    return sbx_err_set(b->err, SBX_USAGE, "--approve %s: no kit here asks for it; they ask for: %s",
+                       given, list.ptr);
+}
+
+/* An approval that meets no rule is a slip: the user believes that something is open now. */
+static enum sbx_code check_approvals(const struct sbx_planner *b)
+{
+    for (const char *const *a = b->o->approve; a && *a; a++) {
+        bool met = false;
+
+        for (size_t i = 0; i < b->p->n_rules && !met; i++)
+            met = b->p->rules[i].decision == SBX_ALLOW && !b->p->rules[i].inert &&
+                  is_approval(*a, b->p->rules[i].pattern);
+        if (!met)
+            return refuse_approval(b, *a);
+    }
     return SBX_OK;
 }
 
@@ -74,5 +140,5 @@ enum sbx_code sbx_build_rules(struct sbx_planner *b)
         rc = add(b, &b->a->allow, i, SBX_ALLOW);
     for (size_t i = 0; !rc && i < b->a->deny.len; i++)
         rc = add(b, &b->a->deny, i, SBX_DENY);
-    return rc;
+    return rc || b->no_memory ? rc : check_approvals(b);
 }

@@ -115,4 +115,42 @@ t 1 'two sandbox kits, "./agent" and "base"' kit validate ./agent --kit ./base
 t 0 'VALID: agent (sandbox)' kit validate ./agent --kit hello
 t 2 'hello is a mixin: with --kit name the agent too, as in --with claude' kit validate hello --kit node
 
-finish 55
+
+# plan: the command of a step without description, the preset, what is closed and why; approvals that nobody asks for.
+kit net net <<'END'
+kind: mixin
+permissions: { network: { allow: ["host.docker.internal:3000", "10.1.0.0/16", "169.254.169.254", "ok.example.com"] } }
+setup:
+  install:
+    - command: |
+        set -e
+        if true; then
+          echo a \
+            b
+        fi
+    - { command: "echo one", description: First }
+  startup:
+    - { command: [my-daemon, --port, "80"], background: true }
+    - { command: "sleep  1" }
+END
+t 0 '0      set -e; if true; then echo a b; fi' plan shell "$work/ws" --kit ./net
+t 0 '1000   my-daemon --port 80' plan shell "$work/ws" --kit ./net
+t 0 '1000   sleep 1' plan shell "$work/ws" --kit ./net
+t 0 'Policy     balanced' plan shell "$work/ws" --kit ./net
+lacks durable-startup plan shell "$work/ws" --kit ./net
+t 0 'allow host.docker.internal:3000 (kit net): closed, only with --approve host.docker.internal:3000' plan shell "$work/ws" --kit ./net
+t 0 'allow 169.254.169.254 (kit net): never matches' plan shell "$work/ws" --kit ./net
+lacks 'ok.example.com (kit net):' plan shell "$work/ws" --kit ./net
+lacks 'host.docker.internal:3000 (kit net):' plan shell "$work/ws" --kit ./net --approve localhost:3000
+value balanced 'd["policy_preset"]' plan shell "$work/ws" --json
+t 2 'they ask for: host.docker.internal:3000, 10.1.0.0/16' plan shell "$work/ws" --kit ./net --approve bogus
+t 2 '--approve bogus: no kit here asks for anything that needs approval' plan shell "$work/ws" --approve bogus
+t 2 'nothing can allow this' plan shell "$work/ws" --kit ./net --approve 169.254.169.254
+t 2 '--approve bogus' create shell "$work/ws" --kit ./net --approve 10.1.0.0/16 --approve bogus --name none
+[ ! -e "$work/state/sbx/sandboxes/none" ] || bad "a create with a bad approval left something"
+t 0 'Global network policy set' policy set-default deny-all
+t 0 'Policy     deny-all' plan shell "$work/ws"
+t 0 'Allowed' policy allow network x.example.com
+t 0 'Policy     deny-all, and 1 rule of yours' plan shell "$work/ws"
+
+finish 72

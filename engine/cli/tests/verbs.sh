@@ -92,8 +92,10 @@ is "SIGTERM reaches the command" $? 55
 # Lists and several names.
 first=$name
 new_name
-mixin web <<<'ports: [ { container: 8000, name: web } ]'
-exits "a second sandbox" 0 sbx create --runtime "$runtime" shell --kit "$work/web" --name "$name" -q
+mixin web <<<'ports: [ { container: 8000, name: web } ]
+permissions: { network: { allow: [ "10.99.0.0/16:1", "10.98.0.0/16:1" ] } }'
+exits "a second sandbox" 0 sbx create --runtime "$runtime" shell --kit "$work/web" --approve 10.98.0.0/16:1 \
+    --name "$name" -q
 second=$name
 one_value "ls --json" sbx ls --json
 is "has both" "$(jq -r '.sandboxes[].name' <<<"$value" | grep -cx -e "$first" -e "$second")" 2
@@ -103,7 +105,11 @@ is "state" "$(jq -r .state <<<"$value")" running
 is "kits" "$(jq -r '.kits[].name' <<<"$value")" shell
 one_value "inspect --json, the other" sbx inspect "$second" --json
 is "its port" "$(jq -r '.ports[0].sandbox_port' <<<"$value")" 8000
+is "what is closed" "$(jq -r '.network_rules[] | select(.kit == "web") | .status' <<<"$value" | tr '\n' ' ')" \
+    "needs-approval active "
 has "in words" "$(sbx inspect "$second")" "->8000/tcp4 (kit web)"
+has "closed, in words" "$(sbx inspect "$second")" "allow 10.99.0.0/16:1 (kit web): closed"
+has "the preset" "$(sbx inspect "$second")" "Policy         $(jq -r .policy_preset <<<"$value")"
 has "yaml" "$(sbx inspect "$first" --output yaml)" "state: running"
 exits "stop two and one that is not there" 1 sbx stop "$first" nobody-here "$second"
 has "the missing one is named" "$out" "nobody-here"

@@ -165,7 +165,7 @@ struct sbx_plan_options {
  *                borrowed until the plan is freed
  * @param diags   gathers remarks: sensitive paths, inert rules, overridden variables
  * @param ret     the caller's: sbx_plan_free(); written only on success
- * @return SBX_OK; SBX_CONSENT (privileged not allowed); SBX_SCHEMA (bad option or a kit that cannot
+ * @return SBX_OK; SBX_CONSENT (privileged not allowed); SBX_USAGE (an approval that no kit asks for); SBX_SCHEMA (bad option or a kit that cannot
  *         be planned; err names it); SBX_LIMIT, SBX_IO (a file of files/ vanished), SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_plan_make(const struct sbx_artifact *a,
