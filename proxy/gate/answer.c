@@ -89,12 +89,15 @@ static const struct {
     { "bad-upgrade", "Upgrade may offer one protocol, and not TLS" },
     { "connect-with-body", "CONNECT has no body" },
     { "bad-chunk", "the chunked body is malformed" },
+    { "no-credential", "the credential that the gate adds is not available" },
+    { "log-unavailable", "the decision cannot be recorded: the log of the sandbox is full, or the disk of "
+                         "the host" },
 };
 
-const char *sbx_fault_text(const struct sbx_fault *f)
+const char *sbx_fault_text(const char *reason)
 {
     for (size_t i = 0; i < SBX_ARRAY_LEN(faults); i++)
-        if (strcmp(faults[i].reason, f->reason) == 0)
+        if (strcmp(faults[i].reason, reason) == 0)
             return faults[i].text;
     return "the request is malformed";
 }
@@ -103,7 +106,7 @@ void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f)
 {
     c->asked.keep = false;
     sbx_log_asked(c, f->status == 405 || f->status == 421 ? "deny" : "error", f->reason, f->status);
-    begin_answer(c, f->status, f->status == 405, sbx_fault_text(f));
+    begin_answer(c, f->status, f->status == 405, sbx_fault_text(f->reason));
 }
 
 void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v)

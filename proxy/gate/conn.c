@@ -84,7 +84,7 @@ static void on_timer(struct sbx_timer *t)
         sbx_intercept_timeout(c);
         return;
     case SBX_CONN_H2:
-        sbx_session_run(c);
+        sbx_session_timeout(c);
         return;
     case SBX_CONN_ANSWER:
     case SBX_CONN_LINGER:
@@ -205,6 +205,7 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
         sbx_log_asked(c, "error", "client-closed", 0);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_log(c); /* it was connected, though nobody has said a word */
+    sbx_session_free(c);   /* the ends of its requests go to the log */
     if (sbx_conn_is_active(c->state))
         g->nactive--;
     c->state = SBX_CONN_DEAD;

@@ -56,13 +56,10 @@ void sbx_dial_cancel(struct sbx_conn *c)
         sbx_loop_close(&c->gate->loop, &c->attempts[i].source);
 }
 
-static const char unlogged[] = "the decision cannot be recorded: the log of the sandbox is full, or "
-                               "the disk of the host";
-
 void sbx_dial_forward(struct sbx_conn *c)
 {
     if (!sbx_log_asked(c, "allow", c->asked.verdict.reason, 0)) {
-        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+        sbx_answer_error(c, 503, "log-unavailable", sbx_fault_text("log-unavailable"));
         return;
     }
     c->state = SBX_CONN_FORWARD;
@@ -84,7 +81,7 @@ static void connected(struct sbx_conn *c, bool ready)
         return;
     }
     if (!sbx_log_ready(&g->log)) {
-        sbx_answer_error(c, 503, "log-unavailable", unlogged);
+        sbx_answer_error(c, 503, "log-unavailable", sbx_fault_text("log-unavailable"));
         return;
     }
     sbx_list_remove(&c->node);

@@ -8,6 +8,7 @@
  *     dial.c    DIALING    the addresses in turn
  *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones
  *     intercept.c SHAKE    TLS ends here: of both sides; then HEAD, with requests in origin-form
+ *     session.c H2         or both sides speak HTTP/2, until the end
  *     forward.c FORWARD    one request and its reply, then HEAD again
  *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end (a transparent
  *                          connection is reset instead)
@@ -183,11 +184,10 @@ void sbx_judge_resolve(struct sbx_conn *c); /**< Again, for a request whose serv
 /** Is the open or pending connection still right under the present configuration? */
 bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);
+/** A record with what is known of the connection and its request; `dialled`: the address too. */
+struct sbx_record sbx_record_of(const struct sbx_conn *c, bool dialled);
 /** False: an "allow" that cannot be recorded; the error is, if anything can, and it must not go on. */
 bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason, unsigned status);
-/** The record of a request in an HTTP/2 session; as sbx_log_asked(). */
-bool sbx_log_inner(struct sbx_conn *c, struct sbx_slice method, const char *decision,
-                   const char *reason, unsigned status);
 /** The end of an allowed request, with its bytes and time; does nothing the second time. */
 void sbx_log_end(struct sbx_conn *c);
 
@@ -235,7 +235,7 @@ bool sbx_hold_timeout(struct sbx_conn *c); /**< False: not the hold's */
 void sbx_hold_free(struct sbx_conn *c);
 
 /* answer.c */
-const char *sbx_fault_text(const struct sbx_fault *f); /**< One line for people, without its end. */
+const char *sbx_fault_text(const char *reason); /**< One line for people, without its end. */
 /** Refuse the request with a reply of the gate; logs it. `reason` and `rule` as the log has them. */
 void sbx_answer_fault(struct sbx_conn *c, const struct sbx_fault *f);
 void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v);

@@ -77,6 +77,7 @@ static int on_headers(struct sbx_h2_end *e, struct sbx_h2_stream *s, const nghtt
     e->list = NULL;
     if (s && s->front && !s->answered) {
         s->down_ended = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
+        s->bytes_in += l->text.len;
         if (!s->replied) {
             take_reply(s, l);
         } else if (l->over) {
@@ -117,6 +118,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         sbx_h2_consume(e, id, len);
         return 0;
     }
+    s->bytes_in += len;
     if (!s->down.len)
         s->moved_ms = e->h->now_ms;
     if (sbx_h2_queue_add(&s->down, data, len))

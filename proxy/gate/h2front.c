@@ -23,18 +23,18 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
                ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-static void record(struct sbx_h2 *h, const struct sbx_http_ask *ask, unsigned status, const char *reason)
+static const char *record(struct sbx_h2 *h, const struct sbx_http_ask *ask, unsigned status,
+                          const char *reason)
 {
-    h->host.fault(h->host.ctx, ask, status, reason);
+    return h->host.fault(h->host.ctx, ask, status, reason);
 }
 
 static void refuse(struct sbx_h2_stream *s, const struct sbx_http_ask *ask, unsigned status,
-                   const char *reason, const char *text)
+                   const char *reason)
 {
     struct sbx_http_no no = { .status = status };
 
-    record(s->h, ask, status, reason);
-    snprintf(no.text, sizeof(no.text), "%s\n", text);
+    snprintf(no.text, sizeof(no.text), "%s\n", record(s->h, ask, status, reason));
     sbx_h2_front_answer(s, &no);
 }
 
@@ -43,13 +43,13 @@ static bool out_of_bounds(struct sbx_h2_stream *s, const struct sbx_h2_list *l,
                           const struct sbx_http_ask *ask)
 {
     if (l->broken)
-        refuse(s, ask, 400, "bad-field", "a header field is malformed");
+        refuse(s, ask, 400, "bad-field");
     else if (l->over)
-        refuse(s, ask, 431, "head-too-large", "the request head is too large");
+        refuse(s, ask, 431, "head-too-large");
     else if (ask->path.len > SBX_GATE_TARGET_MAX)
-        refuse(s, ask, 414, "target-too-long", "the request target is too long");
+        refuse(s, ask, 414, "target-too-long");
     else if (ask->method.len > SBX_GATE_METHOD_MAX)
-        refuse(s, ask, 400, "bad-method", "the method is malformed");
+        refuse(s, ask, 400, "bad-method");
     else
         return false;
     return true;
@@ -62,6 +62,7 @@ static void take_request(struct sbx_h2_stream *s, const struct sbx_h2_list *l)
     struct sbx_http_no no = { 0 };
     struct sbx_h2_fields f;
     struct sbx_http_ask ask;
+    uint64_t number = 0;
     bool goes_on;
 
     sbx_h2_ask(l, &ask);
@@ -73,7 +74,7 @@ static void take_request(struct sbx_h2_stream *s, const struct sbx_h2_list *l)
         sbx_h2_stream_cut(s, NGHTTP2_REFUSED_STREAM);
         return;
     }
-    goes_on = h->host.judge(h->host.ctx, &ask, &no);
+    goes_on = h->host.judge(h->host.ctx, &ask, &number, &no);
     if (sbx_slice_is(ask.method, "CONNECT")) { /* GC E5: no tunnel in a stream */
         sbx_h2_stream_cut(s, NGHTTP2_PROTOCOL_ERROR);
         return;
@@ -82,6 +83,10 @@ static void take_request(struct sbx_h2_stream *s, const struct sbx_h2_list *l)
         sbx_h2_front_answer(s, &no);
         return;
     }
+    s->number = number;
+    s->began_ms = h->now_ms;
+    s->bytes_out = l->text.len;
+    memcpy(s->method, ask.method.ptr, ask.method.len);
     if (sbx_h2_request_fields(h, l, authority, &f) || sbx_h2_back_request(s, &f, !s->up_ended))
         sbx_h2_front_failed(s);
 }
@@ -161,6 +166,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         sbx_h2_consume(e, id, len);
         return 0;
     }
+    s->bytes_out += len;
     if (!s->up.len)
         s->moved_ms = e->h->now_ms;
     if (sbx_h2_queue_add(&s->up, data, len))

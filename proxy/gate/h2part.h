@@ -96,6 +96,10 @@ struct sbx_h2 {
 struct sbx_h2_stream {
     struct sbx_h2 *h;
     struct sbx_list node;
+    uint64_t number;            /**< of judge(); 0: it never went on */
+    uint64_t began_ms;          /**< when it went on */
+    uint64_t bytes_in, bytes_out;
+    char method[SBX_GATE_METHOD_MAX + 1];
     int32_t front, back;        /**< ids at the client and at the server; 0: closed there, or never there */
     struct sbx_h2_queue up, down;
     uint64_t moved_ms;          /**< when the last byte of a body moved on, or there was none */

@@ -74,7 +74,11 @@ struct sbx_h2_stream *sbx_h2_stream_new(struct sbx_h2 *h, int32_t front)
 void sbx_h2_stream_free(struct sbx_h2_stream *s)
 {
     struct sbx_h2 *h = s->h;
+    const struct sbx_http_over end = { s->number, s->method, s->bytes_in, s->bytes_out,
+                                       h->now_ms - s->began_ms };
 
+    if (s->number)
+        h->host.over(h->host.ctx, &end);
     sbx_h2_stream_stop_up(s);
     if (!s->answered)
         sbx_h2_consume(&h->server, s->back, s->down.len);

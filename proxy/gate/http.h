@@ -41,6 +41,15 @@ struct sbx_http_no {
     char text[SBX_EXPLAIN_MAX + 2]; /**< the body: one line with its "\n"; text/plain; charset=utf-8 */
 };
 
+/** A request that went on has come to its end, whatever it is. */
+struct sbx_http_over {
+    uint64_t number;       /**< as judge() gave it */
+    const char *method;    /**< borrowed */
+    uint64_t bytes_in;     /**< to the client: heads, bodies, trailers */
+    uint64_t bytes_out;    /**< from the client */
+    uint64_t duration_ms;
+};
+
 /** The connection as the HTTP layer sees it. All slots are set. */
 struct sbx_http_host {
     void *ctx;
@@ -49,11 +58,19 @@ struct sbx_http_host {
      * write its record. Checks that scheme is https and that authority and host (either may be absent)
      * name the host and port of this connection (else 421), the method (TRACE, TRACK, CONNECT: 405),
      * the right (403) and that it can be logged (503).
+     * @param ret_number for over(); written when it goes on, and not 0
      * @return true: it goes on, with the fields of add(); false: answer `no`, pass nothing on
      */
-    bool (*judge)(void *ctx, const struct sbx_http_ask *ask, struct sbx_http_no *no);
-    /** A request that breaks the protocol is refused or reset: write its record. `ask`: may be NULL. */
-    void (*fault)(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason);
+    bool (*judge)(void *ctx, const struct sbx_http_ask *ask, uint64_t *ret_number,
+                  struct sbx_http_no *no);
+    /**
+     * A request that breaks the protocol is refused or reset: write its record. `ask`: may be NULL.
+     * @return what the client is told: static, without a line end
+     */
+    const char *(*fault)(void *ctx, const struct sbx_http_ask *ask, unsigned status,
+                         const char *reason);
+    /** Exactly once a request that judge() let go on. */
+    void (*over)(void *ctx, const struct sbx_http_over *what);
     /** Does a field of the client end here because the gate says it? Any case; '_' and '.' count as '-'. */
     bool (*strikes)(void *ctx, struct sbx_slice name);
     /**

@@ -68,11 +68,11 @@ static void open_client(struct sbx_conn *c)
         return;
     }
     x->step = SBX_STEP_OPEN;
+    c->asked.open = false; /* each request has an end of its own */
     if (x->h2) {
         sbx_session_start(c);
         return;
     }
-    c->asked.open = false; /* each request has an end of its own */
     c->kept = (struct sbx_kept){ x->host, x->port, c->address, c->asked.config->generation,
                                  !x->fault, true };
     sbx_conn_next(c);

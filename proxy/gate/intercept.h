@@ -26,7 +26,6 @@ struct sbx_intercept {
     struct sbx_offer offer;  /**< of the client, as far as the gate knows it */
     bool h2;                 /**< both sides speak HTTP/2 */
     struct sbx_h2 *session;  /**< while they do */
-    bool told[2];            /**< by enum sbx_http_end: the session knows that the side has ended */
     struct sbx_config *head; /**< whose rules have struck fields from the head in c->out_head */
     const char *fault;       /**< the server could not be reached over TLS: the reason; static */
     char fault_text[256];
@@ -51,6 +50,8 @@ bool sbx_intercept_ready(const struct sbx_conn *c);
 int sbx_intercept_send_head(struct sbx_conn *c);
 void sbx_session_start(struct sbx_conn *c); /**< Both sides are ready for HTTP/2. */
 void sbx_session_run(struct sbx_conn *c);   /**< the state H2 */
+void sbx_session_timeout(struct sbx_conn *c);
+void sbx_session_free(struct sbx_conn *c);  /**< Its requests end with it; none is fine. */
 /** The kept connection said something between two requests. True: it may be used on. */
 bool sbx_intercept_still(struct sbx_conn *c);
 

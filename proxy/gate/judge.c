@@ -22,7 +22,7 @@ static const char *protocol(const struct sbx_conn *c)
     return c->asked.seen == SBX_SEEN_TLS ? "tls" : c->asked.seen == SBX_SEEN_HTTP ? "http" : "tcp";
 }
 
-static struct sbx_record record_of(const struct sbx_conn *c, bool dialled)
+struct sbx_record sbx_record_of(const struct sbx_conn *c, bool dialled)
 {
     const struct sbx_asked *a = &c->asked;
     const struct sbx_rule *rule = a->verdict.rule;
@@ -52,7 +52,7 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
         return !a->unlogged;
     if (allowed)
         a->number = ++c->gate->requests;
-    r = record_of(c, allowed);
+    r = sbx_record_of(c, allowed);
     r.decision = decision;
     r.reason = reason;
     r.status = status;
@@ -69,24 +69,6 @@ bool sbx_log_asked(struct sbx_conn *c, const char *decision, const char *reason,
     return false;
 }
 
-bool sbx_log_inner(struct sbx_conn *c, struct sbx_slice method, const char *decision,
-                   const char *reason, unsigned status)
-{
-    bool allowed = strcmp(decision, "allow") == 0;
-    struct sbx_record r = record_of(c, allowed);
-    char text[SBX_GATE_METHOD_MAX + 1] = "";
-
-    if (method.len && method.len <= SBX_GATE_METHOD_MAX)
-        memcpy(text, method.ptr, method.len);
-    r.protocol = "https";
-    r.method = *text ? text : NULL;
-    r.decision = decision;
-    r.reason = reason;
-    r.status = status;
-    r.request = allowed ? ++c->gate->requests : 0;
-    return sbx_log(&c->gate->log, &r) || !allowed;
-}
-
 void sbx_log_end(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;
@@ -95,7 +77,7 @@ void sbx_log_end(struct sbx_conn *c)
     if (!a->open)
         return;
     a->open = false;
-    r = record_of(c, true);
+    r = sbx_record_of(c, true);
     r.event = "close";
     r.reason = a->verdict.reason;
     r.bytes_in = a->bytes_in;
@@ -206,7 +188,7 @@ static bool may_inject(struct sbx_conn *c)
     }
     if (sbx_intercept_ready(c))
         return true;
-    sbx_answer_error(c, 503, "no-credential", "the credential that the gate adds is not available");
+    sbx_answer_error(c, 503, "no-credential", sbx_fault_text("no-credential"));
     return false;
 }
 

@@ -6,7 +6,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "gate.h"
+#include "intercept.h"
 
 static bool stays(struct sbx_conn *c)
 {
@@ -19,6 +19,7 @@ static bool stays(struct sbx_conn *c)
         c->asked.verdict = before;
         sbx_tunnel_log(c);
         sbx_log_end(c);
+        sbx_session_free(c); /* so its requests end, under the rules that they had */
         c->asked.verdict = now;
     }
     sbx_config_unref(old);

@@ -1,221 +1,290 @@
 /* HTTP/2 in an intercepted connection: the state H2. Bytes go between the two TLS sides and the session
- * object (http.h), which judges each request through the slots below. See intercept.h. */
+ * (http.h), whose questions are answered here. See intercept.h. */
 #include <stdio.h>
 #include <string.h>
 
 #include "intercept.h"
 
-#define PIECE SBX_GATE_SMALL_BUFFER /* bytes to a side at once: one TLS record */
+#define CHUNK 65536 /* bytes that are read or written at once: four TLS records */
 
 /* ---- what the session asks ---- */
 
-static bool refuse(struct sbx_http_no *no, unsigned status, const char *text)
+static bool log_request(struct sbx_conn *c, const char *method, const char *decision, const char *reason,
+                        unsigned status, uint64_t number)
 {
-    no->status = status;
-    no->denied = status == 403 || status == 405;
-    snprintf(no->text, sizeof(no->text), "%s\n", text);
+    struct sbx_record r = sbx_record_of(c, number != 0);
+
+    r.method = method && *method ? method : NULL;
+    r.decision = decision;
+    r.reason = reason;
+    r.status = status;
+    r.request = number;
+    return sbx_log(&c->gate->log, &r);
+}
+
+/* The method for the log, or nothing where it cannot be one. */
+static const char *method_of(const struct sbx_http_ask *ask, char text[SBX_GATE_METHOD_MAX + 1])
+{
+    size_t n = ask && ask->method.len <= SBX_GATE_METHOD_MAX ? ask->method.len : 0;
+
+    if (n)
+        memcpy(text, ask->method.ptr, n);
+    text[n] = '\0';
+    return text;
+}
+
+static bool refuse(struct sbx_conn *c, const char *method, const struct sbx_fault *f,
+                   struct sbx_http_no *no)
+{
+    bool error = f->status == 400 || f->status == 503;
+
+    log_request(c, method, error ? "error" : "deny", f->reason, f->status, 0);
+    no->status = f->status;
+    no->denied = f->status == 403 || f->status == 405;
+    snprintf(no->text, sizeof(no->text), "%s\n", sbx_fault_text(f->reason));
     return false;
 }
 
-/* Nothing, or the host and port of the connection. */
-static bool is_own(const struct sbx_conn *c, struct sbx_slice authority)
+/* Does a name of the request mean the host of this connection (GC E4)? 0, or -1 with f set. */
+static int check_name(const struct sbx_intercept *x, struct sbx_slice s, struct sbx_fault *f)
 {
     struct sbx_host host;
-    uint16_t port = 0;
+    uint16_t port;
 
-    if (!authority.len)
-        return true;
-    return !sbx_target_parse(authority.ptr, authority.len, 443, &host, &port, NULL) &&
-           port == c->inter->port && strcmp(host.text, c->inter->host.text) == 0;
+    if (!s.len)
+        return 0;
+    *f = (struct sbx_fault){ 400, "bad-host-field" };
+    if (sbx_target_parse(s.ptr, s.len, 443, &host, &port, NULL))
+        return -1;
+    *f = (struct sbx_fault){ 421, "misdirected" };
+    return port == x->port && strcmp(host.text, x->host.text) == 0 ? 0 : -1;
 }
 
-static bool is_one_of(struct sbx_slice method, const char *const *list)
+static int check_request(const struct sbx_intercept *x, const struct sbx_http_ask *ask,
+                         struct sbx_fault *f)
 {
-    while (*list && !sbx_slice_is_nocase(method, *list))
-        list++;
-    return *list != NULL;
+    *f = (struct sbx_fault){ 405, "method" };
+    if (sbx_slice_is_nocase(ask->method, "TRACE") || sbx_slice_is_nocase(ask->method, "TRACK") ||
+        sbx_slice_is(ask->method, "CONNECT"))
+        return -1;
+    *f = (struct sbx_fault){ 400, "scheme" };
+    if (!sbx_slice_is(ask->scheme, "https"))
+        return -1;
+    *f = (struct sbx_fault){ 400, "bad-target" };
+    if (!ask->path.len || memchr(ask->path.ptr, '#', ask->path.len))
+        return -1;
+    if (check_name(x, ask->authority, f) || check_name(x, ask->host, f))
+        return -1;
+    *f = (struct sbx_fault){ 400, "bad-host-field" };
+    return ask->authority.len || ask->host.len ? 0 : -1;
 }
 
-/* What is wrong with a request by itself: status and reason as for HTTP/1. */
-static bool is_wrong(const struct sbx_conn *c, const struct sbx_http_ask *ask, struct sbx_fault *f)
-{
-    static const char *const refused[] = { "TRACE", "TRACK", "CONNECT", NULL };
-
-    if (is_one_of(ask->method, refused))
-        *f = (struct sbx_fault){ 405, "method" };
-    else if (!ask->authority.len && !ask->host.len)
-        *f = (struct sbx_fault){ 400, "bad-host-field" };
-    else if (!sbx_slice_is(ask->scheme, "https") || !is_own(c, ask->authority) ||
-             !is_own(c, ask->host))
-        *f = (struct sbx_fault){ 421, "misdirected" };
-    else
-        return false;
-    return true;
-}
-
-static bool judge(void *ctx, const struct sbx_http_ask *ask, struct sbx_http_no *no)
+static bool judge(void *ctx, const struct sbx_http_ask *ask, uint64_t *ret_number,
+                  struct sbx_http_no *no)
 {
     struct sbx_conn *c = ctx;
+    char method[SBX_GATE_METHOD_MAX + 1], text[SBX_EXPLAIN_MAX];
     struct sbx_fault f;
 
-    if (is_wrong(c, ask, &f)) {
-        sbx_log_inner(c, ask->method, f.status == 400 ? "error" : "deny", f.reason, f.status);
-        return refuse(no, f.status, sbx_fault_text(&f));
-    }
-    sbx_gate_refresh(c->gate);
-    if (!sbx_judge_again(c)) {
-        sbx_log_inner(c, ask->method, "deny", c->asked.verdict.reason, 403);
-        refuse(no, 403, "");
-        sbx_verdict_explain(c->asked.config->policy, &c->asked.verdict, &c->inter->host, c->inter->port,
-                            no->text);
-        memcpy(no->text + strlen(no->text), "\n", 2);
+    method_of(ask, method);
+    if (check_request(c->inter, ask, &f))
+        return refuse(c, method, &f, no);
+    if (!sbx_judge_again(c)) { /* not reached while every new file cuts those that it forbids */
+        f = (struct sbx_fault){ 403, c->asked.verdict.reason };
+        refuse(c, method, &f, no);
+        sbx_verdict_explain(c->asked.config->policy, &c->asked.verdict, &c->asked.host, c->asked.port,
+                            text);
+        snprintf(no->text, sizeof(no->text), "%s\n", text);
         return false;
     }
     if (!sbx_intercept_ready(c)) {
-        sbx_log_inner(c, ask->method, "error", "no-credential", 503);
-        return refuse(no, 503, "the credential that the gate adds is not available");
+        f = (struct sbx_fault){ 503, "no-credential" };
+        return refuse(c, method, &f, no);
     }
-    if (!sbx_log_inner(c, ask->method, "allow", c->asked.verdict.reason, 0))
-        return refuse(no, 503, "the decision cannot be recorded: the log of the sandbox is full, or "
-                               "the disk of the host");
-    return true;
+    *ret_number = ++c->gate->requests;
+    if (log_request(c, method, "allow", c->asked.verdict.reason, 0, *ret_number))
+        return true;
+    f = (struct sbx_fault){ 503, "log-unavailable" };
+    return refuse(c, method, &f, no);
 }
 
-static void fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
+static const char *fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
 {
-    static const struct sbx_slice unknown;
+    char method[SBX_GATE_METHOD_MAX + 1];
 
-    sbx_log_inner(ctx, ask ? ask->method : unknown, "error", reason, status);
+    log_request(ctx, method_of(ask, method), "error", reason, status, 0);
+    return sbx_fault_text(reason);
+}
+
+static void over(void *ctx, const struct sbx_http_over *what)
+{
+    struct sbx_conn *c = ctx;
+    struct sbx_record r = sbx_record_of(c, true);
+
+    r.method = *what->method ? what->method : NULL;
+    r.request = what->number;
+    r.event = "close";
+    r.reason = c->asked.verdict.reason;
+    r.bytes_in = what->bytes_in;
+    r.bytes_out = what->bytes_out;
+    r.duration_ms = what->duration_ms;
+    sbx_log_event(&c->gate->log, &r);
 }
 
 static bool strikes(void *ctx, struct sbx_slice name)
 {
     struct sbx_conn *c = ctx;
     size_t n = 0;
-    const struct sbx_inject *r = sbx_intercept_rules(c, c->asked.config, &n);
+    const struct sbx_inject *rules = sbx_intercept_rules(c, c->asked.config, &n);
 
-    return sbx_inject_strikes(r, n, name);
+    return sbx_inject_strikes(rules, n, name);
 }
 
 static bool add(void *ctx, unsigned i, struct sbx_http_field *ret)
 {
     struct sbx_conn *c = ctx;
     size_t n = 0;
-    const struct sbx_inject *r = sbx_intercept_rules(c, c->asked.config, &n);
+    const struct sbx_inject *rules = sbx_intercept_rules(c, c->asked.config, &n);
 
-    if (i >= n || !sbx_secrets_find(c->gate->secrets, r[i].secret, &ret->value))
-        return false;
-    ret->name = (struct sbx_slice){ r[i].lower, strlen(r[i].lower) };
+    if (i >= n || !sbx_secrets_find(c->gate->secrets, rules[i].secret, &ret->value))
+        return false; /* judge() has just seen that all values are there */
+    ret->name = (struct sbx_slice){ rules[i].lower, strlen(rules[i].lower) };
     return true;
 }
 
 /* ---- bytes ---- */
 
-static void tell_end(struct sbx_conn *c, enum sbx_http_end side)
+/* What a side has said. True: something was taken. */
+static bool take(struct sbx_conn *c, struct sbx_side *side, enum sbx_http_end end)
 {
-    if (!c->inter->told[side])
-        sbx_h2_ended(c->inter->session, side);
-    c->inter->told[side] = true;
-}
-
-/* Read from a side while the session wants it. True: there may be more. */
-static bool take(struct sbx_conn *c, enum sbx_http_end from)
-{
-    struct sbx_side *side = from == SBX_HTTP_CLIENT ? &c->client : &c->server;
+    struct sbx_h2 *h = c->inter->session;
     struct sbx_pool *pool = &c->gate->pool;
+    ssize_t n;
 
-    for (unsigned round = 0; round < SBX_GATE_ROUNDS; round++) {
-        ssize_t n;
-
-        if (!sbx_h2_wants(c->inter->session, from))
-            return false;
-        n = sbx_side_read(side, pool->spare, PIECE);
-        if (n == -1)
-            return false;
-        if (n <= 0) {
-            tell_end(c, from);
-            return false;
-        }
-        c->active_at = c->gate->loop.now;
-        *(from == SBX_HTTP_CLIENT ? &c->asked.bytes_out : &c->asked.bytes_in) += (uint64_t)n;
-        if (sbx_h2_input(c->inter->session, from, pool->spare, (size_t)n))
-            return false;
+    if (side->failed)
+        sbx_h2_ended(h, end);
+    if (!sbx_h2_wants(h, end))
+        return false;
+    n = sbx_side_read(side, pool->spare, CHUNK);
+    if (n == -1)
+        return false;
+    if (n <= 0) {
+        sbx_h2_ended(h, end);
+        return true;
     }
+    c->active_at = c->gate->loop.now;
+    c->gate->relayed += (uint64_t)n;
+    (void)sbx_h2_input(h, end, pool->spare, (size_t)n); /* what is wrong with it is output, and done */
     return true;
 }
 
-/* What the session has for a side, as far as it takes it. True: there may be more. */
-static bool give(struct sbx_conn *c, enum sbx_http_end to)
+/* What a side is to hear. True: it takes more. */
+static bool give(struct sbx_conn *c, struct sbx_side *side, enum sbx_http_end end, struct sbx_pipe *pipe)
 {
-    struct sbx_side *side = to == SBX_HTTP_CLIENT ? &c->client : &c->server;
-    struct sbx_pipe *pipe = to == SBX_HTTP_CLIENT ? &c->down : &c->up;
+    struct sbx_h2 *h = c->inter->session;
     struct sbx_pool *pool = &c->gate->pool;
+    /* Towards the server go secrets: in small pieces, which are wiped. */
+    bool secret = end == SBX_HTTP_SERVER;
+    size_t n;
+    int rc = side->failed ? -1 : sbx_pipe_flush(pool, pipe, side);
 
-    if (side->failed || sbx_pipe_flush(pool, pipe, side) < 0) {
-        sbx_pipe_clear(pool, pipe);
-        side->failed = true;
-        tell_end(c, to);
-        return false;
-    }
-    for (unsigned round = 0; round < SBX_GATE_ROUNDS && !pipe->buf; round++) {
-        size_t n = sbx_h2_output(c->inter->session, to, pool->spare, PIECE);
-        int rc;
-
+    if (rc > 0) {
+        n = sbx_h2_output(h, end, pool->spare, secret ? SBX_GATE_SMALL_BUFFER : CHUNK);
         if (!n)
             return false;
         rc = sbx_pipe_send(pool, pipe, side, 0, n);
-        if (to == SBX_HTTP_SERVER) { /* a value may be among it */
+        if (secret)
             explicit_bzero(pool->spare, n);
-            pipe->secret = pipe->buf != NULL;
-        }
-        if (rc < 0)
-            return false;
+        if (secret && pipe->buf)
+            pipe->secret = true;
     }
-    return !pipe->buf;
+    if (rc < 0) {
+        sbx_pipe_clear(pool, pipe);
+        sbx_h2_ended(h, end);
+    }
+    return rc > 0;
 }
 
-static bool is_over(struct sbx_conn *c)
+static void arm(struct sbx_conn *c)
 {
-    if (c->client.failed && c->server.failed)
-        return true;
-    return sbx_h2_done(c->inter->session) && (c->client.failed || !c->down.buf) &&
-           (c->server.failed || !c->up.buf);
+    uint64_t ms = sbx_h2_tick(c->inter->session, c->gate->loop.now);
+
+    if (!c->timer.index || c->timer.at > c->gate->loop.now + ms)
+        sbx_conn_arm(c, ms);
+}
+
+/* All is said: what is left goes out, and the client has a moment to read it. */
+static void end(struct sbx_conn *c)
+{
+    struct sbx_gate *g = c->gate;
+
+    sbx_session_free(c);
+    g->nactive--;
+    c->state = SBX_CONN_ANSWER;
+    c->client_close = true;
+    sbx_side_close(&g->loop, &c->server, false);
+    sbx_pipe_clear(&g->pool, &c->up);
+    sbx_conn_arm(c, SBX_GATE_LINGER_MS);
+    if (c->state == SBX_CONN_ANSWER)
+        sbx_answer_run(c);
 }
 
 void sbx_session_run(struct sbx_conn *c)
 {
     struct sbx_h2 *h = c->inter->session;
-    uint64_t next = sbx_h2_tick(h, c->gate->loop.now);
-    bool more = false;
+    bool more = true;
 
-    for (unsigned round = 0; round < SBX_GATE_ROUNDS; round++) {
-        more = take(c, SBX_HTTP_CLIENT);
-        more |= take(c, SBX_HTTP_SERVER);
-        more |= give(c, SBX_HTTP_CLIENT);
-        more |= give(c, SBX_HTTP_SERVER);
-        if (c->state != SBX_CONN_H2)
-            return;
-        if (!more)
-            break;
-    }
-    if (!more && is_over(c)) {
-        sbx_conn_close(c, false);
+    if (c->client.readable)
+        sbx_gate_refresh(c->gate); /* before a decision; it may close this connection too */
+    if (c->state != SBX_CONN_H2)
         return;
+    arm(c);
+    for (unsigned round = 0; c->state == SBX_CONN_H2 && more && round < 2 * SBX_GATE_ROUNDS; round++) {
+        more = take(c, &c->client, SBX_HTTP_CLIENT);
+        more |= give(c, &c->server, SBX_HTTP_SERVER, &c->up);
+        more |= take(c, &c->server, SBX_HTTP_SERVER);
+        more |= give(c, &c->client, SBX_HTTP_CLIENT, &c->down);
     }
-    if (more)
+    if (c->state != SBX_CONN_H2)
+        return;
+    if (c->client.failed || (c->client.ended && !more))
+        sbx_conn_close(c, c->client.failed);
+    else if (sbx_h2_done(h) && !c->up.buf)
+        end(c);
+    else if (more)
         sbx_loop_again(&c->gate->loop, &c->turn);
-    sbx_conn_arm(c, next);
+}
+
+void sbx_session_timeout(struct sbx_conn *c)
+{
+    if (c->gate->loop.now - c->active_at >= SBX_GATE_IDLE_MS)
+        sbx_conn_close(c, true);
+    else
+        sbx_session_run(c);
 }
 
 void sbx_session_start(struct sbx_conn *c)
 {
-    const struct sbx_http_host host = { c, judge, fault, strikes, add, &c->gate->h2_spare };
+    const struct sbx_http_host host = { c, judge, fault, over, strikes, add, &c->gate->h2_spare };
 
     c->inter->session = sbx_h2_new(&host, c->gate->loop.now);
     if (!c->inter->session) {
         sbx_conn_close(c, true);
         return;
     }
+    sbx_buf_release(&c->in);
     c->state = SBX_CONN_H2;
+    c->asked.connect = false; /* from here on records speak of its requests */
+    c->asked.method[0] = '\0';
+    c->active_at = c->gate->loop.now;
+    sbx_loop_disarm(&c->gate->loop, &c->timer);
     sbx_session_run(c);
+}
+
+void sbx_session_free(struct sbx_conn *c)
+{
+    if (!c->inter)
+        return;
+    sbx_h2_free(c->inter->session);
+    c->inter->session = NULL;
 }

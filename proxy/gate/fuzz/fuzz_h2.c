@@ -12,27 +12,36 @@ struct run {
     struct sbx_h2 *h;
     struct sbx_buf server; /* output */
     size_t parsed;         /* of it */
-    unsigned allowed, begun;
+    unsigned allowed, begun, ended;
     uint64_t now_ms;
 };
 
-static bool judge(void *ctx, const struct sbx_http_ask *ask, struct sbx_http_no *no)
+static bool judge(void *ctx, const struct sbx_http_ask *ask, uint64_t *ret_number, struct sbx_http_no *no)
 {
     struct run *r = ctx;
     struct sbx_slice a = ask->authority.len ? ask->authority : ask->host;
 
     if (sbx_slice_is(a, "a.de") && !sbx_slice_is(ask->method, "CONNECT")) {
-        r->allowed++;
+        *ret_number = ++r->allowed;
         return true;
     }
     *no = (struct sbx_http_no){ .status = 421, .denied = true, .text = "no\n" };
     return false;
 }
 
-static void fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
+static const char *fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
 {
     (void)ctx, (void)status;
     if (!*reason || (ask && ask->method.len && !ask->method.ptr))
+        abort();
+    return reason;
+}
+
+static void over(void *ctx, const struct sbx_http_over *what)
+{
+    struct run *r = ctx;
+
+    if (!what->number || what->number > r->allowed || ++r->ended > r->allowed)
         abort();
 }
 
@@ -109,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct run r = { .server.max = 1 << 26, .now_ms = 1000 };
     size_t spare = 1 << 20;
-    const struct sbx_http_host host = { &r, judge, fault, strikes, add, &spare };
+    const struct sbx_http_host host = { &r, judge, fault, over, strikes, add, &spare };
 
     r.h = sbx_h2_new(&host, r.now_ms);
     if (!r.h)
@@ -135,7 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sbx_h2_ended(r.h, r.now_ms & 1 ? SBX_HTTP_CLIENT : SBX_HTTP_SERVER);
     take_output(&r);
     sbx_h2_free(r.h);
-    if (spare != 1 << 20)
+    if (spare != 1 << 20 || r.ended != r.allowed)
         abort();
     sbx_buf_release(&r.server);
     return 0;

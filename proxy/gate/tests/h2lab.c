@@ -146,7 +146,8 @@ static bool names_host(struct sbx_slice s)
     return sbx_slice_is_nocase(s, "api.example.com") || sbx_slice_is_nocase(s, "api.example.com:443");
 }
 
-static bool lab_judge(void *ctx, const struct sbx_http_ask *ask, struct sbx_http_no *no)
+static bool lab_judge(void *ctx, const struct sbx_http_ask *ask, uint64_t *ret_number,
+                      struct sbx_http_no *no)
 {
     struct lab *l = ctx;
 
@@ -166,15 +167,28 @@ static bool lab_judge(void *ctx, const struct sbx_http_ask *ask, struct sbx_http
         no->status = 403;
     no->denied = no->status == 403;
     snprintf(no->text, sizeof(no->text), "refused with %u\n", no->status);
+    *ret_number = l->judged;
+    l->running += !no->status;
     return !no->status;
 }
 
-static void lab_fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
+static void lab_over(void *ctx, const struct sbx_http_over *what)
+{
+    struct lab *l = ctx;
+
+    assert_true(what->number && what->number <= l->judged);
+    l->running--;
+    l->over = *what;
+    snprintf(l->over_method, sizeof(l->over_method), "%s", what->method);
+}
+
+static const char *lab_fault(void *ctx, const struct sbx_http_ask *ask, unsigned status, const char *reason)
 {
     struct lab *l = ctx;
 
     (void)ask;
     assert_int_equal(sbx_buf_addf(&l->log, "fault %u %s\n", status, reason), SBX_OK);
+    return reason;
 }
 
 static bool lab_strikes(void *ctx, struct sbx_slice name)
@@ -196,7 +210,7 @@ static bool lab_add(void *ctx, unsigned i, struct sbx_http_field *ret)
 
 void lab_open_raw(struct lab *l)
 {
-    const struct sbx_http_host host = { l, lab_judge, lab_fault, lab_strikes, lab_add, &l->spare };
+    const struct sbx_http_host host = { l, lab_judge, lab_fault, lab_over, lab_strikes, lab_add, &l->spare };
     nghttp2_session_callbacks *cb = callbacks();
 
     memset(l, 0, sizeof(*l));
@@ -233,6 +247,7 @@ static void release_side(struct lab_side *side)
 void lab_close(struct lab *l)
 {
     sbx_h2_free(l->h);
+    assert_int_equal(l->running, 0); /* every request that went on came to an end */
     release_side(&l->client);
     release_side(&l->origin);
     sbx_buf_release(&l->log);

@@ -51,6 +51,9 @@ struct lab {
     uint64_t now_ms;
     bool refuse;             /**< judge() says 403 */
     unsigned judged;
+    int running;             /**< requests that went on and are not over */
+    struct sbx_http_over over; /**< the last one; method is not to be read */
+    char over_method[40];
     struct sbx_buf log;      /**< "judge METHOD AUTHORITY HOST PATH\n", "fault STATUS REASON\n" */
     size_t spare;            /**< stock of windows */
 };

@@ -64,6 +64,10 @@ static void a_request_goes_on_as_it_was_judged(void **state)
     assert_string_equal(s->body.ptr, "xxx");
     assert_true(s->closed);
     assert_int_equal(s->code, NGHTTP2_NO_ERROR);
+    assert_string_equal(lab.over_method, "POST");
+    assert_int_equal(lab.over.number, 1);
+    assert_in_range(lab.over.bytes_out, 100, 400); /* its fields and 5 bytes of body */
+    assert_int_equal(lab.over.bytes_in, 7 + 3 + 3); /* ":status", "200", 3 bytes of body */
     assert_string_equal(lab.log.ptr, "judge POST API.example.com:443 api.example.com /a%2fb?c\n");
 }
 

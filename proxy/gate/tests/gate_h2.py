@@ -1,0 +1,341 @@
+"""HTTP/2 in intercepted connections, with real programs: nghttpd behind the gate; curl, h2load, and a client
+of raw frames before it. What streams do in detail is tested in memory (test_h2.c, test_h2_hostile.c).
+
+Needs root (namespaces), nghttpd, h2load and curl.
+"""
+import hashlib
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lab  # noqa: E402
+import tlslab  # noqa: E402
+from lab import OK, ORIGIN, rule, status  # noqa: E402
+
+NAME = "api.example.com"
+URL = "https://api.example.com"
+SECRET = "s3cr3t-value-that-no-one-may-see"
+MAGIC = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+GET = b"\x82\x87\x84\x01\x0fapi.example.com"  # HPACK: GET https://api.example.com/
+DATA, HEADERS, RST, SETTINGS, PING, GOAWAY, WINDOW = 0, 1, 3, 4, 6, 7, 8
+
+
+def frame(kind, flags=0, stream=0, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+class Case(unittest.TestCase):
+    rules = [rule(NAME)]
+    options = ()
+    origin = True
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="sbx-gate-h2")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.gate = lab.Gate(self.rules, {NAME: [ORIGIN]}, ca=sandbox_ca.path, more={
+            "inject": [{"to": NAME + ":443", "header": "Authorization", "secret": "key"}],
+            "upstreamCa": world.pem})
+        self.broker = tlslab.Broker(self.gate, key="Bearer " + SECRET)
+        while "key" not in self.broker.asked:
+            self.gate.control(op="ping")
+        self.server = tlslab.H2Origin(ORIGIN, 443, world.leaf([NAME]), *self.options) if self.origin else None
+
+    def tearDown(self):
+        log = lab.read_file(self.gate.log_path)
+        code = self.gate.close()
+        if self.server:
+            self.server.close()
+        self.broker.close()
+        self.assertEqual(code, 0, "the gate did not end well")
+        self.assertNotIn(SECRET.encode(), log)
+
+    def curl(self, *args, url=URL + "/", check=True, http="--http2"):
+        """Run curl through the proxy door. Its output ends with: version, status, bytes."""
+        r = subprocess.run(["curl", "-sS", http, "-m", str(lab.WAIT), "--proxy", "http://%s:%d" % lab.PROXY,
+                            "--noproxy", "", "--cacert", sandbox_ca.path + ".crt", "-w",
+                            "\n%{http_version} %{http_code} %{size_download}", *args, url],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.dir})
+        if check:
+            self.assertEqual(r.returncode, 0, r.stdout[-500:])
+        self.assertNotIn(SECRET.encode(), r.stdout)
+        return r.stdout
+
+    def raw(self):
+        """A TLS connection that speaks HTTP/2, with its beginning sent."""
+        s = self.gate.connect()
+        s.sendall(b"CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n\r\n" % (NAME.encode(), NAME.encode()))
+        self.assertEqual(status(lab.read_head(s)), 200)
+        tls = tlslab.client(s, NAME, sandbox_ca.path + ".crt", alpn=("h2", "http/1.1"))
+        self.assertEqual(tls.selected_alpn_protocol(), "h2")
+        tls.sendall(MAGIC + frame(SETTINGS))
+        return tls
+
+    def frames(self, s, until=None):
+        """Frames as (kind, flags, stream, payload), up to the end or the first of a kind."""
+        data = b""
+        while True:
+            while len(data) >= 9 and len(data) >= 9 + int.from_bytes(data[:3], "big"):
+                n = 9 + int.from_bytes(data[:3], "big")
+                kind, flags, stream = struct.unpack(">BBI", data[3:9])
+                yield kind, flags, stream, data[9:n]
+                if kind == until:
+                    return
+                data = data[n:]
+            try:
+                more = s.recv(65536)
+            except OSError:
+                return
+            if not more:
+                return
+            data += more
+
+    def goaway(self, s):
+        for kind, _, _, payload in self.frames(s, GOAWAY):
+            if kind == GOAWAY:
+                return struct.unpack(">I", payload[4:8])[0]
+        return None
+
+
+class Requests(Case):
+    options = ("--trailer", "x-sum: 1", "--echo-upload")
+
+    def test_a_request_goes_through_with_the_value_put_in(self):
+        out = self.curl("-H", "authorization: Bearer mine", "-H", "X-Other: 1", "-D", "-")
+        self.assertTrue(out.endswith(b"hello from h2\nx-sum: 1\r\n\n2 200 14"), out)  # with the trailer
+        log = self.server.received.decode("latin-1")
+        self.assertIn("authorization: Bearer " + SECRET, log)
+        self.assertNotIn("mine", log)
+        self.assertIn(":authority: api.example.com", log)
+        self.assertIn("x-other: 1", log)
+        first, second = self.gate.records(2)
+        self.assertEqual((first["protocol"], first["method"], first["decision"]), ("connect", "CONNECT", "allow"))
+        self.assertEqual((second["protocol"], second["method"], second["host"], second["port"],
+                          second["decision"], second["rule"], second["address"]),
+                         ("https", "GET", NAME, 443, "allow", "user:allow:" + NAME, ORIGIN))
+        end = self.gate.records(1, event="close")[0]
+        self.assertEqual((end["request"], end["method"], end["protocol"]), (second["request"], "GET", "https"))
+        self.assertGreater(end["bytesIn"], 6)
+        self.assertGreater(end["bytesOut"], 20)
+
+    def test_bodies_keep_every_byte(self):
+        body = os.urandom(20_000_000)
+        path = os.path.join(self.dir, "body")
+        with open(path, "wb") as f:
+            f.write(body)
+        back = path + ".back"
+        self.curl("-T", path, "-o", back, url=URL + "/echo")
+        self.assertEqual(hashlib.sha256(lab.read_file(back)).digest(), hashlib.sha256(body).digest())
+        with open(os.path.join(self.server.dir, "large"), "wb") as f:
+            f.write(body)
+        self.curl("-o", back, url=URL + "/large")
+        self.assertEqual(hashlib.sha256(lab.read_file(back)).digest(), hashlib.sha256(body).digest())
+
+    def test_many_requests_share_the_connection(self):
+        out = self.curl("-o", "/dev/null", *["%s/?%d" % (URL, i) for i in range(30) for _ in (0, 1)
+                                            if _ == 0 and i], "-Z", "--parallel-max", "20")
+        self.assertNotIn(b" 502 ", out)
+        self.assertEqual([r["method"] for r in self.gate.records(31)].count("CONNECT"), 1)
+
+    def test_HEAD_and_errors_of_the_server_pass(self):
+        self.assertTrue(self.curl("-I").endswith(b"2 200 0"))
+        self.assertIn(b"\n2 404 ", self.curl(url=URL + "/none"))
+
+    def test_E4_another_authority_is_421(self):
+        for host in ("other.example.com", NAME + ":444", "api.example.com.evil.com"):
+            with self.subTest(host=host):
+                out = self.curl("-H", "Host: " + host)
+                self.assertIn(b"\n2 421 ", out)
+        self.assertNotIn("recv (stream_id=1)", self.server.received.decode("latin-1"))
+        self.assertEqual({r["reason"] for r in self.gate.records(6) if r["protocol"] == "https"}, {"misdirected"})
+
+    def test_D14_trace_is_405(self):
+        out = self.curl("-X", "TRACE", "-D", "-")
+        self.assertIn(b"x-sbx-policy: denied", out)
+        self.assertIn(b"\n2 405 ", out)
+        self.assertEqual(self.gate.records(2)[1]["reason"], "method")
+
+    def test_E5_no_tunnel_in_a_stream(self):
+        with self.raw() as s:
+            s.sendall(frame(HEADERS, 4, 1, b"\x02\x07CONNECT\x01\x13api.example.com:443"))
+            seen = [f for f in self.frames(s, RST) if f[0] in (RST, SETTINGS)]
+            self.assertEqual(seen[-1][0], RST)
+            self.assertEqual(seen[-1][3], b"\0\0\0\1")
+            settings = b"".join(f[3] for f in seen if f[0] == SETTINGS and not f[1] & 1)
+            self.assertNotIn(b"\0\x08", [settings[i:i + 2] for i in range(0, len(settings), 6)])
+
+    def test_a_loaded_connection_answers_all(self):
+        door = Door(self.gate)
+        r = subprocess.run(["h2load", "-n", "3000", "-c", "6", "-m", "50", "--connect-to", "127.0.0.1:%d" % door.port,
+                            URL + "/"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           timeout=lab.WAIT)
+        door.close()
+        self.assertIn(b"3000 succeeded, 0 failed, 0 errored, 0 timeout", r.stdout, r.stdout)
+        self.assertEqual(len(self.gate.records(3006)), 3006)
+        self.assertEqual(len(self.gate.records(3000, event="close")), 3000)
+
+
+class Door:
+    """A port for programs that know no proxy: each connection goes on as a CONNECT to the name."""
+
+    def __init__(self, gate):
+        self.gate, self.held = gate, []
+        self.sock = socket.create_server(("127.0.0.1", 0))
+        self.port = self.sock.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                conn, _ = self.sock.accept()
+            except OSError:
+                return
+            up = self.gate.connect()
+            self.held += [conn, up]
+            up.sendall(b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n")
+            lab.read_head(up)
+            for a, b in ((conn, up), (up, conn)):
+                threading.Thread(target=self._pump, args=(a, b), daemon=True).start()
+
+    def _pump(self, a, b):
+        try:
+            while data := a.recv(65536):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        for s in [self.sock] + self.held:
+            s.close()
+
+
+class Ends(Case):
+    def test_floods_end_with_a_goaway_that_arrives(self):
+        rows = (("ping", frame(PING, 0, 0, b"12345678") * 3000, "h2-flood"),
+                ("settings", frame(SETTINGS) * 3000, "h2-flood"),
+                ("rapid reset", b"".join(frame(HEADERS, 5, i, GET) + frame(RST, 0, i, b"\0\0\0\x08")
+                                         for i in range(1, 2000, 2)), "h2-resets"),
+                ("continuation", frame(HEADERS, 0, 1, GET) + frame(9, 0, 1) * 100, "h2-flood"))
+        for name, data, reason in rows:
+            with self.subTest(name=name), self.raw() as s:
+                s.sendall(data)
+                self.assertEqual(self.goaway(s), 11)
+                self.assertIn(reason, [r["reason"] for r in self.gate.records()])
+
+    def test_what_is_not_http2_ends_with_a_goaway(self):
+        with self.raw() as s:
+            s.sendall(frame(DATA, 0, 1, b"x"))
+            self.assertEqual(self.goaway(s), 1)
+        self.assertEqual(self.gate.records(2)[1]["reason"], "h2-protocol")
+
+    def test_a_server_that_dies_costs_its_streams_only_a_status(self):
+        with self.raw() as s:
+            s.sendall(frame(HEADERS, 5, 1, GET))
+            for kind, flags, stream, _ in self.frames(s, DATA):
+                pass
+            self.server.process.kill()
+            self.assertEqual(self.goaway(s), 0)  # the client is told to come again
+        out = self.curl("-D", "-", check=False)
+        self.assertIn(b" 502 ", out)
+
+    def test_N8_a_right_that_ends_closes_the_connection(self):
+        with self.raw() as s:
+            s.sendall(frame(HEADERS, 5, 1, GET))
+            for _ in self.frames(s, DATA):
+                pass
+            self.gate.write([], generation=2)
+            self.assertEqual(self.gate.control(op="reload"), {"ok": True, "generation": 2})
+            self.assertEqual([f for f in self.frames(s) if f[0] == HEADERS], [])
+        self.assertEqual(self.gate.records(3)[2]["reason"], "policy-changed")
+
+    def test_N8_a_changed_value_is_the_next_requests(self):
+        with self.raw() as s:
+            for i, value in ((1, "Bearer first"), (3, "Bearer second")):
+                self.broker.set("key", value)
+                self.gate.control(op="ping")
+                s.sendall(frame(HEADERS, 5, i, GET))
+                for _ in self.frames(s, DATA):
+                    pass
+                self.assertIn("authorization: " + value, self.server.received.decode("latin-1"))
+            self.broker.set("key", None)
+            self.gate.control(op="ping")
+            s.sendall(frame(HEADERS, 5, 5, GET))
+            body = [f[3] for f in self.frames(s, DATA) if f[0] == DATA][-1]
+            self.assertIn(b"credential", body)
+        self.assertEqual(self.gate.records(4)[3]["reason"], "no-credential")
+
+    def test_an_idle_connection_is_small(self):
+        held = []
+        statm = "/proc/%d/statm" % self.gate.process.pid
+        before = 0
+        for i in range(60):
+            if i == 10:
+                before = int(lab.read_file(statm).split()[1])
+            s = self.raw()
+            held.append(s)
+            s.sendall(frame(HEADERS, 5, 1, GET))
+            for _ in self.frames(s, DATA):
+                pass
+        grown = (int(lab.read_file(statm).split()[1]) - before) * 4096 // 50
+        print("memory of an idle HTTP/2 connection: %d bytes" % grown, file=sys.stderr)
+        for s in held:
+            s.close()
+        if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
+            self.assertLess(grown, 256 << 10)
+
+
+class Versions(Case):
+    origin = False
+
+    def serve(self, behave=None, alpn=("http/1.1",)):
+        s = tlslab.Origin(ORIGIN, 443, behave or lab.forever(OK), world.leaf([NAME]), alpn=alpn)
+        self.addCleanup(s.close)
+        return s
+
+    def test_both_sides_speak_what_the_server_chooses(self):
+        for alpn in (("http/1.1",), None):
+            with self.subTest(alpn=alpn):
+                server = self.serve(alpn=alpn)
+                self.assertTrue(self.curl().endswith(b"ok\n1.1 200 2"))
+                self.assertIn(b"Bearer " + SECRET.encode(), server.received)
+                server.close()
+
+    def test_a_client_without_alpn_gets_http_1(self):
+        self.server = tlslab.H2Origin(ORIGIN, 443, world.leaf([NAME]))
+        server_speaks_h2_only = self.curl("--no-alpn", check=False)
+        self.assertNotIn(b"2 200", server_speaks_h2_only)
+
+    def test_a_client_of_http_1_gets_http_1(self):
+        self.serve(alpn=("h2", "http/1.1"))
+        self.assertTrue(self.curl(http="--http1.1").endswith(b"ok\n1.1 200 2"))
+
+    def test_a_server_that_only_says_that_it_speaks_http2(self):
+        def behave(conn, server):
+            conn.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            while server.read(conn):
+                pass
+        self.serve(behave, alpn=("h2",))
+        self.assertIn(b"\n2 502 ", self.curl())
+        self.assertIn("h2-server", [r["reason"] for r in self.gate.records(3)])
+
+
+if __name__ == "__main__":
+    for program in ("nghttpd", "h2load", "curl"):
+        if not shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin"):
+            lab.skip("this test needs %s (scripts/install-deps.sh test)" % program)
+    lab.enter()
+    sandbox_ca, world = tlslab.Authority("sandbox"), tlslab.Authority("world")
+    try:
+        unittest.main(verbosity=2)
+    finally:
+        for a in (sandbox_ca, world):
+            a.close()
