@@ -49,6 +49,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
                "Value of a kit's argument, for all kits or one (repeatable)"),                     \
         SBX_LISTOF(struct sbx_kit_opts, args_files, "kit-args-file", 0, "FILE",                    \
                    "Read values of kit arguments from a file, NAME=VALUE a line (repeatable)"),    \
+        SBX_SWITCH(struct sbx_kit_opts, plain_http, "plain-http", 0,                               \
+                   "Take kits from registries without TLS too (those on this machine need no flag)"), \
         SBX_OPT_END
 
 const struct sbx_opt sbx_kit_rows[] = {
@@ -64,7 +66,7 @@ struct sbx_resolve sbx_kit_resolve(struct sbx_cli *cli, const struct sbx_kit_opt
 {
     return (struct sbx_resolve){
         .word = word,
-        .remote = sbx_cli_remote(cli, NULL),
+        .remote = sbx_cli_remote(cli, &(struct sbx_remote_opts){ o->plain_http }),
         .kits = o->kits.v,
         .n_kits = o->kits.n,
         .args = o->args.v,

@@ -20,6 +20,7 @@ extern const struct sbx_opt sbx_sandbox_rows[];
 /** Which kits (run, create, plan). */
 struct sbx_kit_opts {
     struct sbx_texts kits, args, args_files;
+    bool plain_http;
 };
 extern const struct sbx_opt sbx_kit_rows[];
 extern const struct sbx_opt sbx_kit_arg_rows[]; /**< the same struct, without --kit */

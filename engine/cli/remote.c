@@ -2,14 +2,10 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "out.h"
+#include "blobs.h"
 #include "sbx/sandbox.h"
-
-#define TOLD_MIN 1000000 /* bytes; smaller blobs are over before a line is read */
-#define REDRAW_MS 100    /* between two states of a bar */
+#include "userfiles.h"
 
 const struct sbx_opt sbx_remote_rows[] = {
     SBX_SWITCH(struct sbx_remote_opts, plain_http, "plain-http", 0,
@@ -19,67 +15,16 @@ const struct sbx_opt sbx_remote_rows[] = {
 
 struct io {
     struct sbx_kit_io io;
-    struct sbx_oci_progress progress;
+    struct sbx_blobs blobs;
     struct sbx_cli *cli;
     struct sbx_paths paths;
-    bool terminal;
-    long drawn_ms, began_ms;
-    char digest[SBX_DIGEST_TEXT_SIZE]; /* of the blob on its way */
+    struct sbx_remote inner; /* what sbx_cli_remote() wraps */
 };
-
-static long now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void draw(struct io *io, int64_t done, int64_t total, long now)
-{
-    double seconds = (double)(now - io->began_ms) / 1000;
-    double rate = seconds > 0.2 ? (double)done / seconds : 0;
-
-    io->drawn_ms = now;
-    fprintf(io->cli->err, "\r\033[K%.19s  %s of %s", io->digest,
-            sbx_out_size(io->cli->arena, done), sbx_out_size(io->cli->arena, total));
-    if (rate > 0 && done < total)
-        fprintf(io->cli->err, "  %s/s  %.0f s left",
-                sbx_out_size(io->cli->arena, (long long)rate), (double)(total - done) / rate);
-    if (done >= total)
-        fprintf(io->cli->err, "\n");
-    fflush(io->cli->err);
-}
-
-static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
-{
-    struct io *io = ctx;
-    long now = now_ms();
-
-    if (strcmp(io->digest, digest) != 0) {
-        snprintf(io->digest, sizeof(io->digest), "%s", digest);
-        io->began_ms = now;
-        io->drawn_ms = 0;
-    }
-    if (total < TOLD_MIN)
-        return;
-    if (io->cli->format == SBX_FORMAT_JSON) {
-        if (done >= total || now - io->drawn_ms >= 10 * REDRAW_MS)
-            fprintf(io->cli->err, "{\"event\":\"blob\",\"digest\":\"%s\",\"done\":%lld,\"total\":%lld}\n",
-                    digest, (long long)done, (long long)total);
-        if (now - io->drawn_ms >= 10 * REDRAW_MS)
-            io->drawn_ms = now;
-    } else if (io->terminal && (done >= total || now - io->drawn_ms >= REDRAW_MS)) {
-        draw(io, done, total, now);
-    } else if (!io->terminal && done >= total) {
-        fprintf(io->cli->err, "%.19s  %s\n", digest, sbx_out_size(io->cli->arena, total));
-    }
-}
 
 static void release(void *p) { sbx_paths_release(p); }
 
-enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *o,
-                             const struct sbx_kit_io **ret, struct sbx_err *err)
+static enum sbx_code new_io(struct sbx_cli *cli, const struct sbx_remote_opts *o, struct io **ret,
+                            struct sbx_err *err)
 {
     struct io *io = sbx_arena_alloc(cli->arena, sizeof(*io));
     enum sbx_code rc;
@@ -94,23 +39,83 @@ enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
     io->cli = cli;
-    io->terminal = isatty(STDERR_FILENO) && cli->format == SBX_FORMAT_TABLE;
-    io->progress = (struct sbx_oci_progress){ .bytes = on_bytes, .ctx = io };
+    sbx_blobs_init(&io->blobs, cli);
     io->io = (struct sbx_kit_io){ .cache = io->paths.cache,
                                   .plain_http = o && o->plain_http,
-                                  .progress = &io->progress };
-    *ret = &io->io;
+                                  .progress = &io->blobs.progress };
+    *ret = io;
     return SBX_OK;
+}
+
+enum sbx_code sbx_cli_registries(struct sbx_cli *cli, const struct sbx_settings *settings,
+                                 struct sbx_err *err)
+{
+    struct sbx_registry_host *v = sbx_arena_array(cli->arena, settings->n_registries + 1,
+                                                  sizeof(*v));
+
+    if (!v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < settings->n_registries; i++) {
+        const struct sbx_settings_registry *r = &settings->registries[i];
+
+        v[i] = (struct sbx_registry_host){ r->host, r->mirrors, r->plain_http };
+    }
+    sbx_registry_hosts(v, settings->n_registries);
+    return SBX_OK;
+}
+
+/* What settings.yaml says of registries. */
+static enum sbx_code read_settings(struct io *io, struct sbx_err *err)
+{
+    struct sbx_user_files files = { .policy = { .preset = NULL } };
+    enum sbx_code rc = sbx_user_files_read(io->cli, &io->paths, &files, err);
+
+    return rc ? rc : sbx_cli_registries(io->cli, &files.settings, err);
+}
+
+enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *o,
+                             const struct sbx_kit_io **ret, struct sbx_err *err)
+{
+    struct io *io = NULL;
+    enum sbx_code rc = new_io(cli, o, &io, err);
+
+    if (!rc)
+        rc = read_settings(io, err);
+    if (!rc)
+        *ret = &io->io;
+    return rc;
+}
+
+/* A command that fetches nothing does not read settings for it. */
+static enum sbx_code load(void *data, const struct sbx_ref *ref,
+                          const struct sbx_kit_options *options, struct sbx_diags *diags,
+                          struct sbx_artifact **ret, struct sbx_err *err)
+{
+    struct io *io = data;
+    enum sbx_code rc = read_settings(io, err);
+
+    return rc ? rc : io->inner.load(io->inner.data, ref, options, diags, ret, err);
+}
+
+static enum sbx_code look(void *data, const struct sbx_ref *ref, bool hurry,
+                          struct sbx_arena *arena, const char **ret, struct sbx_err *err)
+{
+    struct io *io = data;
+    enum sbx_code rc = read_settings(io, err);
+
+    return rc ? rc : io->inner.look(io->inner.data, ref, hurry, arena, ret, err);
 }
 
 const struct sbx_remote *sbx_cli_remote(struct sbx_cli *cli, const struct sbx_remote_opts *o)
 {
     struct sbx_remote *remote = sbx_arena_alloc(cli->arena, sizeof(*remote));
-    const struct sbx_kit_io *io;
+    struct io *io = NULL;
 
-    if (!remote || sbx_cli_kit_io(cli, o, &io, NULL))
+    if (!remote || new_io(cli, NULL, &io, NULL))
         return NULL;
-    sbx_resolve_remote(io, remote);
+    io->io.plain_too = o && o->plain_http;
+    sbx_resolve_remote(&io->io, &io->inner);
+    *remote = (struct sbx_remote){ .data = io, .load = load, .look = look };
     return remote;
 }
 

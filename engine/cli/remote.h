@@ -6,6 +6,7 @@
 #define SBX_CLI_REMOTE_H
 
 #include "cli.h"
+#include "sbx/bindings.h"
 #include "sbx/resolve_remote.h"
 
 /** Options of verbs that talk to registries. */
@@ -17,6 +18,10 @@ extern const struct sbx_opt sbx_remote_rows[];
 /** How kits are fetched and sent by this command; `o` may be NULL. In the arena of `cli`. */
 SBX_MUST_USE enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                                           const struct sbx_kit_io **ret, struct sbx_err *err);
+/** Mirrors and registries without TLS, as settings.yaml has them, for all that this process fetches. */
+SBX_MUST_USE enum sbx_code sbx_cli_registries(struct sbx_cli *cli,
+                                              const struct sbx_settings *settings,
+                                              struct sbx_err *err);
 /** The same for the resolver; NULL: there is no place for a cache (HOME is not set). */
 const struct sbx_remote *sbx_cli_remote(struct sbx_cli *cli, const struct sbx_remote_opts *o);
 /**

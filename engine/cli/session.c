@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "remote.h"
+
 static enum sbx_code policy_now(void *ctx, struct sbx_arena *arena, struct sbx_user_policy *ret,
                                 struct sbx_err *err)
 {
@@ -35,6 +37,9 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
     rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)
         rc = sbx_user_files_read(cli, &paths, &s->files, err);
+    if (rc)
+        return rc;
+    rc = sbx_cli_registries(cli, &s->files.settings, err);
     if (rc)
         return rc;
     config.policy = &s->files.policy;

@@ -16,6 +16,7 @@ static const struct sbx_verb *const subs[] = {
     &sbx_verb_kit_resolve,
     &sbx_verb_kit_pack,
     &sbx_verb_kit_delete,
+    &sbx_verb_kit_attach,
     &sbx_verb_kit_migrate,
     &sbx_verb_kit_schema,
     &n_add,

@@ -2,7 +2,7 @@
 
 #include "groups.h"
 #include "out.h"
-#include "remote.h"
+#include "refer.h"
 #include "sbx/resolve.h"
 #include "verbs.h"
 
@@ -148,7 +148,7 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
 
 struct inspect_opts {
     struct sbx_kit_opts kit;
-    bool resolved, provenance;
+    bool resolved, provenance, referrers, tags;
 };
 
 static const struct sbx_opt rows[] = {
@@ -156,6 +156,10 @@ static const struct sbx_opt rows[] = {
                "Merge what the kit extends and the mixins it names"),
     SBX_SWITCH(struct inspect_opts, provenance, "provenance", 0,
                "List each element with the kit, file and line it comes from (with --resolved)"),
+    SBX_SWITCH(struct inspect_opts, referrers, "referrers", 0,
+               "List what refers to the kit in its registry: signatures, provenance, notes"),
+    SBX_SWITCH(struct inspect_opts, tags, "tags", 0,
+               "List the tags of the kit's repository"),
     SBX_OPT_END
 };
 
@@ -284,10 +288,14 @@ static enum sbx_code print_yaml(struct sbx_cli *cli, const struct sbx_artifact *
 static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
 {
     struct inspect_opts *o = cli->options;
+    struct sbx_remote_opts remote = { o->kit.plain_http };
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     enum sbx_code rc;
 
-    rc = sbx_cli_pin(cli, NULL, cli->args.v[0], &cli->args.v[0], err);
+    if (o->referrers || o->tags)
+        return o->referrers ? sbx_cli_referrers(cli, &remote, err)
+                            : sbx_cli_tags(cli, &remote, err);
+    rc = sbx_cli_pin(cli, &remote, cli->args.v[0], &cli->args.v[0], err);
     if (!rc)
         rc = load_kit(cli, &a, err);
     if (rc)
@@ -327,7 +335,8 @@ const struct sbx_verb sbx_verb_kit_inspect = {
         "all arguments are.",
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network\n"
-               "sbx kit inspect ./my-agent --resolved --provenance",
+               "sbx kit inspect ./my-agent --resolved --provenance\n"
+               "sbx kit inspect ghcr.io/me/my-kit --tags",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct inspect_opts),

@@ -11,7 +11,7 @@ extern const struct sbx_verb sbx_verb_run, sbx_verb_create, sbx_verb_exec, sbx_v
     sbx_verb_policy_explain, sbx_verb_policy_allow, sbx_verb_policy_deny, sbx_verb_policy_rm,
     sbx_verb_ports, sbx_verb_port, sbx_verb_kit,
     sbx_verb_kit_validate, sbx_verb_kit_inspect, sbx_verb_kit_migrate, sbx_verb_kit_schema,
-    sbx_verb_kit_push, sbx_verb_kit_pull, sbx_verb_kit_resolve, sbx_verb_kit_pack, sbx_verb_kit_delete,
+    sbx_verb_kit_push, sbx_verb_kit_pull, sbx_verb_kit_resolve, sbx_verb_kit_pack, sbx_verb_kit_attach, sbx_verb_kit_delete,
     sbx_verb_template, sbx_verb_cache, sbx_verb_login, sbx_verb_logout,
     sbx_verb_version, sbx_verb_completion, sbx_verb_complete, sbx_verb_help;
 

@@ -256,7 +256,7 @@ static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code
     int len = (int)strcspn(host, "/");
 
     c->passing = passes(code);
-    c->no_tls = code == CURLE_SSL_CONNECT_ERROR;
+    c->no_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_COULDNT_CONNECT;
     if (code == CURLE_PEER_FAILED_VERIFICATION)
         return sbx_err_set(err, SBX_UNAVAILABLE,
                            "%.*s: %.300s; if the registry has a CA of its own, put it into "

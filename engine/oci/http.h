@@ -66,7 +66,7 @@ struct sbx_call {
     /* what came */
     long status;
     bool passing;   /* it failed in a way that may pass: try again */
-    bool no_tls;    /* the other side speaks, but not TLS */
+    bool no_tls;    /* the other side speaks no TLS, or nothing at this port */
     struct sbx_arena *arena;
     const char *headers[HTTP_N_HEADERS]; /* NULL: not sent */
     const char *challenges[HTTP_CHALLENGES_MAX];

@@ -32,12 +32,21 @@ static const char *media_type(const struct sbx_call *c, struct sbx_arena *arena)
     return sbx_arena_memdup(arena, type, strcspn(type, "; \t"));
 }
 
-enum sbx_code sbx_registry_manifest(struct sbx_registry *r, const char *repository,
-                                    const char *reference, struct sbx_arena *arena,
-                                    struct sbx_oci_doc *ret, struct sbx_err *err)
+/* What is wanted of a manifest, and where it goes. */
+struct want {
+    const char *reference;
+    struct sbx_arena *arena;
+    struct sbx_oci_doc *ret;
+};
+
+static enum sbx_code fetch(struct sbx_registry *r, const char *repository, void *ctx,
+                           struct sbx_err *err)
 {
+    const struct want *w = ctx;
+    const char *reference = w->reference, *wanted = reference;
+    struct sbx_arena *arena = w->arena;
+    struct sbx_oci_doc *ret = w->ret;
     SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
-    const char *wanted = reference;
     enum sbx_code rc = get(r, "GET", repository, reference, &c, err);
 
     if (rc)
@@ -55,21 +64,40 @@ enum sbx_code sbx_registry_manifest(struct sbx_registry *r, const char *reposito
     return SBX_OK;
 }
 
-enum sbx_code sbx_registry_look(struct sbx_registry *r, const char *repository,
-                                const char *reference, struct sbx_arena *arena,
-                                struct sbx_oci_doc *ret, struct sbx_err *err)
+static enum sbx_code look(struct sbx_registry *r, const char *repository, void *ctx,
+                          struct sbx_err *err)
 {
+    const struct want *w = ctx;
+    struct sbx_oci_doc *ret = w->ret;
     SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
-    enum sbx_code rc = get(r, "HEAD", repository, reference, &c, err);
+    enum sbx_code rc = get(r, "HEAD", repository, w->reference, &c, err);
     const char *digest = rc ? NULL : c.headers[HTTP_DIGEST];
 
     if (rc)
         return rc;
     if (!digest || !sbx_digest_valid(digest)) /* it need not be sent */
-        return sbx_registry_manifest(r, repository, reference, arena, ret, err);
-    *ret = (struct sbx_oci_doc){ .media_type = media_type(&c, arena) };
+        return fetch(r, repository, ctx, err);
+    *ret = (struct sbx_oci_doc){ .media_type = media_type(&c, w->arena) };
     memcpy(ret->digest, digest, sizeof(ret->digest));
     return ret->media_type ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
+enum sbx_code sbx_registry_manifest(struct sbx_registry *r, const char *repository,
+                                    const char *reference, struct sbx_arena *arena,
+                                    struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    struct want w = { reference, arena, ret };
+
+    return registry_read(r, repository, fetch, &w, err);
+}
+
+enum sbx_code sbx_registry_look(struct sbx_registry *r, const char *repository,
+                                const char *reference, struct sbx_arena *arena,
+                                struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    struct want w = { reference, arena, ret };
+
+    return registry_read(r, repository, look, &w, err);
 }
 
 enum sbx_code registry_put_manifest(struct sbx_registry *r, const char *repository,

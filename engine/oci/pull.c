@@ -10,6 +10,7 @@ struct pull {
     struct sbx_blob_writer *w;
     const char *digest;
     int64_t size;
+    const struct sbx_oci_progress *progress;
     bool begun; /* the first bytes of this answer were looked at */
 };
 
@@ -35,13 +36,12 @@ static enum sbx_code begin(struct pull *p, struct sbx_err *err)
 
 static enum sbx_code take(void *ctx, const void *data, size_t len, struct sbx_err *err)
 {
-    const struct sbx_oci_progress *progress;
     struct pull *p = ctx;
+    const struct sbx_oci_progress *progress = p->progress;
     enum sbx_code rc = p->begun ? SBX_OK : begin(p, err);
 
     if (!rc)
         rc = sbx_blob_writer_add(p->w, data, len, err);
-    progress = p->r->progress;
     if (!rc && progress && progress->bytes)
         progress->bytes(progress->ctx, p->digest, sbx_blob_writer_have(p->w), p->size);
     return rc;
@@ -96,31 +96,48 @@ static enum sbx_code fetch(struct pull *p, const char *repository, struct sbx_er
             break;
         if (sbx_blob_writer_have(p->w) > before)
             failed = 0; /* it moves: as often as it takes */
-        if (!again || ++failed == ATTEMPTS_MAX)
+        if (!again || ++failed == ATTEMPTS_MAX || (p->r->is_mirror && failed > 1))
             return rc;
         registry_wait(p->c, failed);
     }
     return sbx_blob_writer_finish(p->w, err);
 }
 
+struct want {
+    const char *digest;
+    int64_t size;
+    struct sbx_blob_writer *w;
+    const struct sbx_oci_progress *progress;
+};
+
+static enum sbx_code from(struct sbx_registry *r, const char *repository, void *ctx,
+                          struct sbx_err *err)
+{
+    const struct want *want = ctx;
+    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
+    struct pull p = { .r = r, .c = &c, .w = want->w, .digest = want->digest, .size = want->size,
+                      .progress = want->progress };
+
+    c.url = registry_url(r, &c, err, repository, "blobs/%s", want->digest);
+    if (!c.url)
+        return err && err->code ? err->code : SBX_UNAVAILABLE;
+    c.method = "GET";
+    c.sink = take;
+    c.sink_ctx = &p;
+    return fetch(&p, repository, err);
+}
+
 enum sbx_code sbx_registry_pull_blob(struct sbx_registry *r, const char *repository,
                                      const char *digest, int64_t size, struct sbx_cache *cache,
                                      struct sbx_err *err)
 {
-    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
     SBX_AUTO_PTR(sbx_blob_writer) w = NULL;
-    struct pull p = { .r = r, .c = &c, .digest = digest, .size = size };
+    struct want want = { .digest = digest, .size = size, .progress = r->progress };
     enum sbx_code rc = sbx_blob_writer_open(cache, digest, size, &w, err);
 
-    if (rc || !w)
-        return rc ? sbx_err_wrap(err, rc, "blob %s", digest) : SBX_OK;
-    c.url = registry_url(r, &c, err, repository, "blobs/%s", digest);
-    if (!c.url)
-        return err && err->code ? err->code : SBX_UNAVAILABLE;
-    p.w = w;
-    c.method = "GET";
-    c.sink = take;
-    c.sink_ctx = &p;
-    rc = fetch(&p, repository, err);
+    if (!rc && w) {
+        want.w = w;
+        rc = registry_read(r, repository, from, &want, err);
+    }
     return rc ? sbx_err_wrap(err, rc, "blob %s", digest) : SBX_OK;
 }

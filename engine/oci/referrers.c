@@ -71,19 +71,26 @@ enum sbx_code sbx_registry_referrers(struct sbx_registry *r, const char *reposit
     return rc ? sbx_err_wrap(err, rc, "referrers of %s", digest) : SBX_OK;
 }
 
+void sbx_oci_referrer_fill(json_t *entry, const json_t *m)
+{
+    json_t *kind = json_object_get(m, "artifactType"), *notes = json_object_get(m, "annotations");
+
+    if (!kind)
+        kind = json_object_get(json_object_get(m, "config"), "mediaType");
+    if (kind)
+        json_object_set(entry, "artifactType", kind);
+    if (notes)
+        json_object_set(entry, "annotations", notes);
+}
+
 /* What the list says of a referrer. */
 static json_t *entry_of(const json_t *m, const char *type, const char *digest, size_t len)
 {
     json_t *entry = json_pack("{s:s,s:s,s:I}", "mediaType", type, "digest", digest, "size",
                               (json_int_t)len);
-    json_t *kind = json_object_get(m, "artifactType"), *notes = json_object_get(m, "annotations");
 
-    if (!kind)
-        kind = json_object_get(json_object_get(m, "config"), "mediaType");
-    if (entry && kind)
-        json_object_set(entry, "artifactType", kind);
-    if (entry && notes)
-        json_object_set(entry, "annotations", notes);
+    if (entry)
+        sbx_oci_referrer_fill(entry, m);
     return entry;
 }
 

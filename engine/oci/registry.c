@@ -29,11 +29,14 @@ enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx
     r->http.h = r->http.curl->easy_init();
     if (!r->http.h)
         return no_memory(err);
-    r->plain = opts->plain_http;
-    r->loopback = sbx_url_loopback(r->host);
+    r->plain = opts->plain_http || registry_host_is_plain(r->host);
+    r->plain_too = opts->plain_too || sbx_url_loopback(r->host);
+    r->is_mirror = opts->mirror;
     r->limit_ms = opts->limit_ms;
     r->progress = opts->progress;
     rc = sbx_tls_read(r->host, &r->http.tls, err);
+    if (!rc)
+        rc = registry_mirrors_open(r, err);
     if (rc)
         return rc;
     *ret = SBX_TAKE(r);
@@ -46,6 +49,7 @@ void sbx_registry_close(struct sbx_registry *r)
         return;
     if (r->http.h)
         r->http.curl->easy_cleanup(r->http.h);
+    registry_mirrors_close(r);
     sbx_tls_release(&r->http.tls);
     registry_log_out(r);
     sbx_arena_free(r->arena);
@@ -67,7 +71,7 @@ static enum sbx_code set_base(struct sbx_registry *r, const char *scheme, struct
     return SBX_OK;
 }
 
-/* A registry of this machine may have no TLS: asked once. */
+/* A registry of this machine, or where it is allowed, may have no TLS: asked once. */
 static enum sbx_code find_base(struct sbx_registry *r, struct sbx_err *err)
 {
     SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
@@ -77,7 +81,7 @@ static enum sbx_code find_base(struct sbx_registry *r, struct sbx_err *err)
     if (r->base)
         return SBX_OK;
     rc = set_base(r, r->plain ? "http" : "https", err);
-    if (rc || r->plain || !r->loopback)
+    if (rc || r->plain || !r->plain_too)
         return rc;
     if (asprintf(&url, "%s/v2/", r->base) < 0)
         return no_memory(err);
@@ -176,7 +180,7 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
         enum sbx_code rc = registry_call_once(r, c, scope, err);
         bool again = rc ? c->passing : registry_passing(c);
 
-        if (!again || i == ATTEMPTS_MAX || r->limit_ms)
+        if (!again || i == ATTEMPTS_MAX || r->limit_ms || r->is_mirror)
             return rc;
         registry_wait(c, i);
     }

@@ -18,11 +18,20 @@
 #define URL_MAX 8192         /* bytes of an address; upload locations of clouds are some KiB */
 #define TOKEN_MAX 65536      /* bytes of a token; they are some KiB */
 
+struct registry_mirror {
+    struct sbx_registry *r;
+    const char *prefix; /* before the name of each repository; "" or "path/" */
+    bool down;          /* not asked again */
+};
+
 struct sbx_registry {
     struct sbx_http http;
     char *host;  /* as the user writes it */
     char *base;  /* "https://host" once it is known */
-    bool plain, loopback;
+    bool plain, plain_too; /* never TLS; where there is none */
+    bool is_mirror;        /* asked once, no second attempts: there is another to ask */
+    struct registry_mirror *mirrors;
+    size_t n_mirrors;
     long limit_ms;
     const struct sbx_oci_progress *progress;
     struct sbx_arena *arena; /* of the handle's own texts */
@@ -52,6 +61,17 @@ const char *registry_scope(struct sbx_call *c, const char *repository, const cha
 /* The error of an answer that is not a good one. */
 enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
                                struct sbx_err *err);
+
+/* mirror.c */
+/* Open what the user's settings name for this host; may be none. */
+enum sbx_code registry_mirrors_open(struct sbx_registry *r, struct sbx_err *err);
+void registry_mirrors_close(struct sbx_registry *r);
+bool registry_host_is_plain(const char *host); /* the user says so */
+typedef enum sbx_code registry_ask(struct sbx_registry *r, const char *repository, void *ctx,
+                                   struct sbx_err *err);
+/* Read from the first mirror that has it, else from the registry itself. */
+enum sbx_code registry_read(struct sbx_registry *r, const char *repository, registry_ask *ask,
+                            void *ctx, struct sbx_err *err);
 
 /* auth.c */
 /* Value of Authorization for a scope, malloc'd, a secret; NULL: none is known yet (or no memory). */

@@ -6,12 +6,21 @@
 
 /* As decoded; turned into struct sbx_settings when all is well. */
 struct raw {
-    const char *runtime, *pull;
+    const char *runtime, *pull, *cache_max;
     struct sbx_pairs images;
     struct sbx_settings_host *hosts;
     struct sbx_pos *host_at; /* parallel to hosts */
     size_t n_hosts;
     struct sbx_strs ranges;
+    struct sbx_settings_registry *registries;
+    struct sbx_pos *registry_at; /* parallel to registries */
+    size_t n_registries;
+};
+
+/* One of `registries`. */
+struct raw_registry {
+    struct sbx_strs mirrors;
+    bool plain_http;
 };
 
 /* A list as a NULL-terminated array. */
@@ -63,6 +72,54 @@ static const struct sbx_block network_block = {
     SBX_ARRAY_LEN(network_fields), NULL
 };
 
+static const struct sbx_field cache_fields[] = {
+    { .key = "max", .type = SBX_FIELD_STRING, .offset = offsetof(struct raw, cache_max),
+      .doc = "How much of what was fetched is kept; what was used longest ago goes first." },
+};
+static const struct sbx_block cache_block = {
+    "settings.cache", sizeof(struct raw), -1, -1, cache_fields, SBX_ARRAY_LEN(cache_fields), NULL
+};
+
+static const struct sbx_field registry_fields[] = {
+    { .key = "mirrors", .type = SBX_FIELD_STRINGS, .offset = offsetof(struct raw_registry, mirrors),
+      .doc = "Registries to read from first, as addresses." },
+    { .key = "plainHttp", .type = SBX_FIELD_BOOL, .offset = offsetof(struct raw_registry, plain_http),
+      .doc = "It has no TLS." },
+};
+static const struct sbx_block registry_block = {
+    "settings.registries", sizeof(struct raw_registry), -1, -1, registry_fields,
+    SBX_ARRAY_LEN(registry_fields), NULL
+};
+
+static void decode_registries(struct sbx_decoder *d, const struct sbx_field *f,
+                              const struct sbx_yaml_node *n, void *base)
+{
+    struct raw *raw = base;
+
+    if (n->kind != SBX_YAML_MAPPING) {
+        sbx_decode_type_error(d, n, f->want);
+        return;
+    }
+    raw->registries = sbx_decode_alloc(d, n->len, sizeof(*raw->registries));
+    raw->registry_at = sbx_decode_alloc(d, n->len, sizeof(*raw->registry_at));
+    for (size_t i = 0; raw->registries && raw->registry_at && i < n->len; i++) {
+        const struct sbx_yaml_node *key = n->entries[i].key;
+        struct raw_registry one = { .plain_http = false };
+        const char *name = sbx_yaml_string(d->arena, key);
+        size_t mark = sbx_decode_enter(d, name ? name : "");
+
+        if (!name)
+            sbx_decode_type_error(d, key, "the name of a registry");
+        else
+            sbx_decode_block(d, &registry_block, n->entries[i].value, &one);
+        raw->registry_at[raw->n_registries] = key->pos;
+        raw->registries[raw->n_registries++] = (struct sbx_settings_registry){
+            name, terminated(d, &one.mirrors), one.plain_http
+        };
+        sbx_decode_leave(d, mark);
+    }
+}
+
 static const struct sbx_field fields[] = {
     { .key = "runtime", .type = SBX_FIELD_STRING, .offset = offsetof(struct raw, runtime),
       .doc = "What runs sandboxes: auto, docker or oci." },
@@ -70,6 +127,9 @@ static const struct sbx_field fields[] = {
       .doc = "When images are pulled: always, missing or never." },
     { .key = "images", .type = SBX_FIELD_PAIRS, .offset = offsetof(struct raw, images),
       .want = "a mapping of agents to images", .doc = "Image of an agent in place of its kit's." },
+    { .key = "registries", .type = SBX_FIELD_CUSTOM, .custom = decode_registries,
+      .want = "a mapping of registries", .doc = "Mirrors of registries, and which have no TLS." },
+    { .key = "cache", .type = SBX_FIELD_BLOCK, .block = &cache_block, .doc = "What was fetched." },
     { .key = "network", .type = SBX_FIELD_BLOCK, .block = &network_block, .doc = "Names and ranges." },
 };
 static const struct sbx_block block = {
@@ -128,6 +188,47 @@ static void check_ranges(struct sbx_decoder *d, const struct raw *raw)
 #endif
 }
 
+/* "https://host:port/path", with nothing else in it. */
+static bool is_address(const char *url)
+{
+    const char *rest = !strncmp(url, "https://", 8)  ? url + 8
+                       : !strncmp(url, "http://", 7) ? url + 7
+                                                     : NULL;
+
+    return rest && *rest && *rest != '/' && strlen(url) < 1024 && !strpbrk(rest, "@?# \t\r\n\"<>\\");
+}
+
+static void check_registry(struct sbx_decoder *d, struct raw *raw, size_t i)
+{
+    const struct sbx_settings_registry *r = &raw->registries[i];
+    char key[300];
+
+    snprintf(key, sizeof(key), "registries.%.200s", r->host ? r->host : "");
+    if (!r->host || !*r->host || strpbrk(r->host, "/@ \t") || strstr(r->host, "://"))
+        sbx_bindings_report(d, SBX_ERROR, NULL, raw->registry_at[i], key,
+                            "write docker.io or registry.example.com:5000",
+                            "not the name of a registry");
+    for (size_t k = 0; k < i && r->host; k++)
+        if (raw->registries[k].host && !strcmp(raw->registries[k].host, r->host))
+            sbx_bindings_report(d, SBX_ERROR, NULL, raw->registry_at[i], key, "keep one of them",
+                                "given twice");
+    for (size_t k = 0; r->mirrors && r->mirrors[k]; k++)
+        if (!is_address(r->mirrors[k]))
+            sbx_bindings_report(d, SBX_ERROR, NULL, raw->registry_at[i], key,
+                                "write an address like https://mirror.example.com",
+                                "not the address of a mirror (%.80s)", r->mirrors[k]);
+}
+
+static void check_cache(struct sbx_decoder *d, struct raw *raw)
+{
+    static const struct sbx_pos nowhere;
+    int64_t size = 0;
+
+    if (raw->cache_max && (!sbx_size_parse(raw->cache_max, &size) || size <= 0))
+        sbx_bindings_report(d, SBX_ERROR, &raw->cache_max, nowhere, "cache.max",
+                            "write 20g or 500m", "not a size (%.80s)", raw->cache_max);
+}
+
 static void check(struct sbx_decoder *d, void *base)
 {
     static const char *const runtimes[] = { "auto", "docker", "oci", NULL };
@@ -145,6 +246,9 @@ static void check(struct sbx_decoder *d, void *base)
                                 "no image for %.80s", raw->images.v[i].name);
     for (size_t i = 0; i < raw->n_hosts && !d->no_memory; i++)
         check_host(d, raw, i);
+    for (size_t i = 0; i < raw->n_registries && !d->no_memory; i++)
+        check_registry(d, raw, i);
+    check_cache(d, raw);
     check_ranges(d, raw);
 }
 
@@ -160,11 +264,16 @@ static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
         .n_images = raw->images.len,
         .hosts = raw->hosts,
         .n_hosts = raw->n_hosts,
+        .cache_max = SBX_SETTINGS_CACHE_MAX,
+        .registries = raw->registries,
+        .n_registries = raw->n_registries,
         .public_test_ranges = terminated(&d, &raw->ranges),
     };
 
     if (!images || !s.public_test_ranges)
         return sbx_err_set(err, SBX_NO_MEMORY, "settings: no memory");
+    if (raw->cache_max && !sbx_size_parse(raw->cache_max, &s.cache_max))
+        s.cache_max = SBX_SETTINGS_CACHE_MAX; /* it was checked */
     for (size_t i = 0; i < raw->images.len; i++)
         images[i] = (struct sbx_settings_image){ raw->images.v[i].name, raw->images.v[i].value };
     *ret = s;

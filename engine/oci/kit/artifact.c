@@ -108,7 +108,7 @@ enum sbx_code kit_manifest_parse(const char *text, size_t len, struct kit_manife
 }
 
 /* Equal kits have equal digests: the time is fixed, unless SOURCE_DATE_EPOCH says another one. */
-static enum sbx_code created(char out[32], struct sbx_err *err)
+enum sbx_code kit_created(char out[KIT_CREATED_SIZE], struct sbx_err *err)
 {
     const char *text = getenv("SOURCE_DATE_EPOCH");
     long long seconds = 0;
@@ -124,7 +124,7 @@ static enum sbx_code created(char out[32], struct sbx_err *err)
     }
     when = (time_t)seconds;
     if (!gmtime_r(&when, &tm) || tm.tm_year > 8099 ||
-        !strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        !strftime(out, KIT_CREATED_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm))
         return sbx_err_set(err, SBX_USAGE, "SOURCE_DATE_EPOCH=%.40s: no such time", text);
     return SBX_OK;
 }
@@ -161,8 +161,8 @@ enum sbx_code kit_manifest_write(const struct sbx_artifact *a, const struct kit_
                                  char **ret, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *root = NULL;
-    char when[32];
-    enum sbx_code rc = created(when, err);
+    char when[KIT_CREATED_SIZE];
+    enum sbx_code rc = kit_created(when, err);
 
     if (rc)
         return rc;

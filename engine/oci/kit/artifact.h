@@ -29,6 +29,10 @@ SBX_MUST_USE enum sbx_code kit_manifest_write(const struct sbx_artifact *a,
                                               const struct kit_manifest *m, char **ret,
                                               struct sbx_err *err);
 
+#define KIT_CREATED_SIZE 32 /* bytes of "1970-01-01T00:00:00Z" and more */
+/** The date of artifacts: fixed, or SOURCE_DATE_EPOCH's. SBX_OK, SBX_USAGE. */
+SBX_MUST_USE enum sbx_code kit_created(char out[KIT_CREATED_SIZE], struct sbx_err *err);
+
 /* layer.c: the files as a compressed layer in a file without a name, made in `dir`. */
 SBX_MUST_USE enum sbx_code kit_layer_make(const struct sbx_artifact *a, const char *dir,
                                           int *ret_fd, struct kit_blob *ret, struct sbx_err *err);

@@ -27,6 +27,9 @@ struct kit_remote_ops {
                            struct sbx_err *err);
     enum sbx_code (*tags)(struct kit_remote *rm, struct sbx_arena *arena, const char *const **ret,
                           size_t *ret_n, struct sbx_err *err);
+    /* The index of what refers to a digest. */
+    enum sbx_code (*referrers)(struct kit_remote *rm, const char *digest, struct sbx_arena *arena,
+                               struct sbx_oci_doc *ret, struct sbx_err *err);
     enum sbx_code (*remove)(struct kit_remote *rm, const char *reference, struct sbx_err *err);
     void (*free)(struct kit_remote *rm);
 };

@@ -6,28 +6,21 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "remote.h"
+#include "layout.h"
 #include "sbx/file.h"
 #include "sbx/json.h"
 
-#define NAME_KEY "org.opencontainers.image.ref.name"
 #define LAYOUT_TEXT "{\"imageLayoutVersion\":\"1.0.0\"}"
 #define COPY_SIZE 262144 /* bytes at once */
 
-struct layout {
-    struct kit_remote rm;
-    int dir;
-    char *path;
-};
-
 #define L(remote) ((struct layout *)(remote))
 
-static void blob_path(const char *digest, char path[128])
+void layout_blob_path(const char *digest, char path[LAYOUT_PATH])
 {
-    snprintf(path, 128, "blobs/sha256/%s", digest + strlen("sha256:"));
+    snprintf(path, LAYOUT_PATH, "blobs/sha256/%s", digest + strlen("sha256:"));
 }
 
-static enum sbx_code read_json(struct layout *l, const char *path, json_t **ret,
+enum sbx_code layout_read_json(struct layout *l, const char *path, json_t **ret,
                                struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_REGISTRY_MANIFEST_MAX);
@@ -47,6 +40,13 @@ static bool is_tagged(const json_t *entry, const char *tag)
     return name && !strcmp(name, tag);
 }
 
+static bool is_untagged(const json_t *have, const json_t *want)
+{
+    const json_t *name = json_object_get(json_object_get(have, "annotations"), NAME_KEY);
+
+    return !name && json_equal(json_object_get(have, "digest"), json_object_get(want, "digest"));
+}
+
 /* Digest of a tag; a digest is itself. */
 static enum sbx_code find(struct layout *l, const char *reference, char digest[SBX_DIGEST_TEXT_SIZE],
                           struct sbx_err *err)
@@ -59,7 +59,7 @@ static enum sbx_code find(struct layout *l, const char *reference, char digest[S
         snprintf(digest, SBX_DIGEST_TEXT_SIZE, "%s", reference);
         return SBX_OK;
     }
-    rc = read_json(l, "index.json", &index, err);
+    rc = layout_read_json(l, "index.json", &index, err);
     if (rc)
         return rc;
     list = json_object_get(index, "manifests");
@@ -80,13 +80,13 @@ static enum sbx_code manifest(struct kit_remote *rm, const char *reference, stru
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_REGISTRY_MANIFEST_MAX);
     SBX_AUTO_JSON json_t *root = NULL;
-    char path[128], digest[SBX_DIGEST_TEXT_SIZE];
+    char path[LAYOUT_PATH], digest[SBX_DIGEST_TEXT_SIZE];
     const char *type;
     enum sbx_code rc = find(L(rm), reference, ret->digest, err);
 
     if (rc)
         return rc;
-    blob_path(ret->digest, path);
+    layout_blob_path(ret->digest, path);
     rc = sbx_file_read(L(rm)->dir, path, &text, err);
     if (!rc)
         rc = sbx_digest(text.ptr ? text.ptr : "", text.len, digest);
@@ -104,7 +104,7 @@ static enum sbx_code manifest(struct kit_remote *rm, const char *reference, stru
                                         : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
-/* Replace the index: the entry of this tag goes, `entry` (may be NULL) comes. */
+/* Replace the index: the entry of this tag (or, without one, of this digest) goes, `entry` (may be NULL) comes. */
 static enum sbx_code change(struct layout *l, const char *tag, json_t *entry, struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *index = NULL;
@@ -115,14 +115,15 @@ static enum sbx_code change(struct layout *l, const char *tag, json_t *entry, st
 
     if (lock < 0 || flock(lock, LOCK_EX))
         return sbx_err_errno(err, "lock %s", l->path);
-    rc = read_json(l, "index.json", &index, err);
+    rc = layout_read_json(l, "index.json", &index, err);
     list = json_object_get(index, "manifests");
     if (!rc && !json_is_array(list))
         rc = sbx_err_set(err, SBX_SCHEMA, "%s/index.json is no index", l->path);
     if (rc)
         return rc;
     for (size_t i = json_array_size(list); i-- > 0;)
-        if (is_tagged(json_array_get(list, i), tag))
+        if (tag ? is_tagged(json_array_get(list, i), tag)
+                : is_untagged(json_array_get(list, i), entry))
             json_array_remove(list, i);
     if (entry && json_array_append(list, entry))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -141,13 +142,14 @@ static enum sbx_code push_manifest(struct kit_remote *rm, const char *tag, const
 
     if (rc)
         return sbx_err_set(err, rc, "out of memory");
-    blob_path(digest, path);
+    layout_blob_path(digest, path);
     rc = sbx_file_write(L(rm)->dir, path, text, len, 0644, err);
-    if (rc || !tag)
+    if (rc || (!tag && !layout_has_subject(text, len)))
         return rc;
-    entry = json_pack("{s:s,s:s,s:I,s:{s:s}}", "mediaType", type, "digest", digest, "size",
-                      (json_int_t)len, "annotations", NAME_KEY, tag);
-    if (!entry)
+    entry = json_pack("{s:s,s:s,s:I}", "mediaType", type, "digest", digest, "size",
+                      (json_int_t)len);
+    if (!entry || (tag && json_object_set_new(entry, "annotations",
+                                              json_pack("{s:s}", NAME_KEY, tag))))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     return change(L(rm), tag, entry, err);
 }
@@ -168,10 +170,10 @@ enum sbx_code kit_layout_open_blob(struct kit_remote *rm, const char *digest, in
                                    int *ret_fd, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = -1;
-    char path[128];
+    char path[LAYOUT_PATH];
     struct stat st;
 
-    blob_path(digest, path);
+    layout_blob_path(digest, path);
     fd = openat(L(rm)->dir, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 || fstat(fd, &st))
         return sbx_err_errno(err, "%s/%s", L(rm)->path, path);
@@ -215,10 +217,10 @@ static enum sbx_code push_blob(struct kit_remote *rm, const char *digest, int64_
                                struct sbx_err *err)
 {
     SBX_AUTO_FD int out = -1;
-    char path[128], self[64];
+    char path[LAYOUT_PATH], self[64];
     enum sbx_code rc;
 
-    blob_path(digest, path);
+    layout_blob_path(digest, path);
     if (!faccessat(L(rm)->dir, path, F_OK, 0))
         return SBX_OK;
     out = openat(L(rm)->dir, "blobs/sha256", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0644);
@@ -238,9 +240,9 @@ static enum sbx_code mount_blob(struct kit_remote *rm, const char *digest, const
     (void)from, (void)err;
     *ret = false;
     if (sbx_digest_valid(digest)) {
-        char path[128];
+        char path[LAYOUT_PATH];
 
-        blob_path(digest, path);
+        layout_blob_path(digest, path);
         *ret = !faccessat(L(rm)->dir, path, F_OK, 0);
     }
     return SBX_OK;
@@ -252,7 +254,7 @@ static enum sbx_code tags(struct kit_remote *rm, struct sbx_arena *arena, const 
     SBX_AUTO_JSON json_t *index = NULL;
     const char **list;
     size_t n = 0, all;
-    enum sbx_code rc = read_json(L(rm), "index.json", &index, err);
+    enum sbx_code rc = layout_read_json(L(rm), "index.json", &index, err);
     const json_t *entries = json_object_get(index, "manifests");
 
     if (rc)
@@ -302,6 +304,7 @@ static const struct kit_remote_ops ops = {
     .push_blob = push_blob,
     .mount = mount_blob,
     .tags = tags,
+    .referrers = layout_referrers,
     .remove = remove_one,
     .free = layout_free,
 };

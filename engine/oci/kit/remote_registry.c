@@ -52,6 +52,12 @@ static enum sbx_code tags(struct kit_remote *rm, struct sbx_arena *arena, const 
     return sbx_registry_tags(R(rm)->r, rm->repository, arena, ret, ret_n, err);
 }
 
+static enum sbx_code referrers(struct kit_remote *rm, const char *digest, struct sbx_arena *arena,
+                               struct sbx_oci_doc *ret, struct sbx_err *err)
+{
+    return sbx_registry_referrers(R(rm)->r, rm->repository, digest, arena, ret, err);
+}
+
 static enum sbx_code remove_one(struct kit_remote *rm, const char *reference, struct sbx_err *err)
 {
     return sbx_registry_delete(R(rm)->r, rm->repository, reference, err);
@@ -74,6 +80,7 @@ static const struct kit_remote_ops ops = {
     .push_blob = push_blob,
     .mount = mount_blob,
     .tags = tags,
+    .referrers = referrers,
     .remove = remove_one,
     .free = registry_free,
 };
@@ -83,6 +90,7 @@ enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct
 {
     struct sbx_registry_opts opts = { .host = p->registry,
                                       .plain_http = io->plain_http,
+                                      .plain_too = io->plain_too,
                                       .limit_ms = io->limit_ms,
                                       .progress = io->progress };
     struct repository *r = calloc(1, sizeof(*r));

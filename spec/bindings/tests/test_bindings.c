@@ -119,8 +119,18 @@ static void all_settings(void **state)
 
     assert_int_equal(load_settings(w, "runtime: oci\npull: never\nimages: {shell: my/image:1}\n"
                                       "network:\n  hosts:\n    API.example.com.: [203.0.113.10, "
-                                      "\"2001:db8::1\"]\n  publicTestRanges: [203.0.113.0/24]\n",
+                                      "\"2001:db8::1\"]\n  publicTestRanges: [203.0.113.0/24]\n"
+                                      "registries:\n  docker.io: {mirrors: [https://m.example.com, "
+                                      "\"http://10.0.0.1:5000/hub\"]}\n"
+                                      "  r.lan:5000: {plainHttp: true}\n"
+                                      "cache: {max: 5g}\n",
                                    &s), SBX_OK);
+    assert_int_equal(s.n_registries, 2);
+    assert_string_equal(s.registries[0].host, "docker.io");
+    assert_string_equal(s.registries[0].mirrors[1], "http://10.0.0.1:5000/hub");
+    assert_null(s.registries[0].mirrors[2]);
+    assert_true(s.registries[1].plain_http);
+    assert_int_equal(s.cache_max, 5LL << 30);
     assert_string_equal(s.runtime, "oci");
     assert_string_equal(s.pull, "never");
     assert_string_equal(sbx_settings_image(&s, "shell"), "my/image:1");
@@ -139,7 +149,7 @@ static void wrong_settings_are_refused_with_their_line(void **state)
         const char *text, *want;
     } rows[] = {
         { "a: [", "f.yaml:2:1:" },
-        { "- x\n", "f.yaml:1:1: want a mapping with runtime, pull, images, network" },
+        { "- x\n", "f.yaml:1:1: want a mapping with runtime, pull, images, registries, cache, network" },
         { "\nruntme: oci\n", "f.yaml:2:1: unknown field \"runtme\"; did you mean \"runtime\"?" },
         { "image: x\n", "f.yaml:1:1: unknown field \"image\"; did you mean \"images\"?" },
         { "runtime: podman\n", "f.yaml:1:10: runtime: unknown value (podman); write auto, docker or "
@@ -149,6 +159,15 @@ static void wrong_settings_are_refused_with_their_line(void **state)
         { "runtime: oci\nruntime: oci\n", "f.yaml:2:1: runtime:" },
         { "images: [x]\n", "f.yaml:1:9: images: want a mapping of agents to images, got a list" },
         { "images: {shell: \"\"}\n", "f.yaml:1:10: images: no image for shell" },
+        { "registries: [x]\n", "f.yaml:1:13: registries: want a mapping of registries, got a list" },
+        { "registries: {a.io: {mirror: []}}\n", "f.yaml:1:21: unknown field registries.a.io.mirror; did you mean \"mirrors\"?" },
+        { "registries: {a.io: {mirrors: [m.io]}}\n", "f.yaml:1:14: registries.a.io: not the address of a mirror (m.io)" },
+        { "registries: {a.io: {mirrors: [\"https://u:p@m.io\"]}}\n", "f.yaml:1:14: registries.a.io: not the address of a mirror" },
+        { "registries: {a.io/x: {}}\n", "f.yaml:1:14: registries.a.io/x: not the name of a registry" },
+        { "registries: {\"https://a.io\": {}}\n", "f.yaml:1:14: registries.https://a.io: not the name of a registry" },
+        { "registries: {a.io: {plainHttp: maybe}}\n", "f.yaml:1:32: registries.a.io.plainHttp" },
+        { "cache: {max: many}\n", "f.yaml:1:14: cache.max: not a size (many); write 20g or 500m" },
+        { "cache: {max: 0}\n", "f.yaml:1:14: cache.max: not a size (0)" },
         { "network: {host: {}}\n", "f.yaml:1:11: unknown field network.host; did you "
                                    "mean \"hosts\"?" },
         { "network: {hosts: [a]}\n", "f.yaml:1:18: network.hosts: want a list of addresses" },

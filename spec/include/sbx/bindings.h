@@ -24,6 +24,11 @@ struct sbx_settings_image { const char *agent, *image; };
 /** `network.hosts: {NAME: [ADDRESS, ...]}`: asked before the host's resolver. NULL-terminated. */
 struct sbx_settings_host { const char *name; const char *const *addresses; };
 
+#define SBX_SETTINGS_CACHE_MAX (20LL << 30) /* bytes; any kit fits (8 GiB packed), and most disks have it */
+
+/** `registries: {HOST: {mirrors: [URL, ...], plainHttp: BOOL}}`. NULL-terminated. */
+struct sbx_settings_registry { const char *host; const char *const *mirrors; bool plain_http; };
+
 struct sbx_settings {
     const char *runtime; /**< "auto", "docker" or "oci"; "auto" when not given */
     const char *pull;    /**< "always", "missing" or "never"; "missing" when not given */
@@ -31,6 +36,9 @@ struct sbx_settings {
     size_t n_images;
     const struct sbx_settings_host *hosts; /**< names in canonical form, each once */
     size_t n_hosts;
+    int64_t cache_max; /**< `cache.max`: bytes of what was fetched; SBX_SETTINGS_CACHE_MAX when not given */
+    const struct sbx_settings_registry *registries; /**< each host once */
+    size_t n_registries;
     /** `network.publicTestRanges`: CIDRs; only a test build (SBX_FAULTS) heeds them. NULL-terminated. */
     const char *const *public_test_ranges;
 };

@@ -8,11 +8,12 @@
  *     rc = sbx_registry_manifest(r, "team/kit", "1.0", arena, &doc, err);
  *
  * HTTPS with the system's trust and Docker's `certs.d`; plain HTTP for loopback hosts that speak no TLS,
- * or when told. Cut connections and refusals that pass are tried again; downloads go on where they were.
+ * or when told. Mirrors of the user are asked first. Cut connections and refusals that pass are tried again; downloads go on where they were.
  */
 #ifndef SBX_REGISTRY_H
 #define SBX_REGISTRY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,9 +37,20 @@ struct sbx_oci_progress {
 struct sbx_registry_opts {
     const char *host; /**< "docker.io", "localhost:5000", "[::1]:5000" */
     bool plain_http;  /**< never TLS */
+    bool plain_too;   /**< where it speaks no TLS, as loopback hosts always */
+    bool mirror;      /**< of another: asked once, has no mirrors itself */
     long limit_ms;    /**< of one call as a whole, without a second attempt; 0: patient */
     const struct sbx_oci_progress *progress; /**< borrowed; NULL: nobody listens */
 };
+
+/** What the user says of a registry (settings.yaml, `registries`). */
+struct sbx_registry_host {
+    const char *host;           /**< "docker.io", "registry.lan:5000" */
+    const char *const *mirrors; /**< "https://mirror.lan/prefix": asked first when reading; NULL-terminated */
+    bool plain_http;            /**< it has no TLS */
+};
+/** For every handle that this process opens from now on. Borrowed for its rest; not while threads run. */
+void sbx_registry_hosts(const struct sbx_registry_host *v, size_t n);
 
 SBX_MUST_USE enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts,
                                              struct sbx_registry **ret, struct sbx_err *err);
@@ -87,6 +99,9 @@ SBX_MUST_USE enum sbx_code sbx_registry_tags(struct sbx_registry *r, const char 
 SBX_MUST_USE enum sbx_code sbx_registry_referrers(struct sbx_registry *r, const char *repository,
                                                   const char *digest, struct sbx_arena *arena,
                                                   struct sbx_oci_doc *ret, struct sbx_err *err);
+
+/** The kind and the annotations of a referrer from its manifest `m` into its entry of such an index. */
+void sbx_oci_referrer_fill(json_t *entry, const json_t *m);
 
 /** Is it there? */
 SBX_MUST_USE enum sbx_code sbx_registry_has_blob(struct sbx_registry *r, const char *repository,

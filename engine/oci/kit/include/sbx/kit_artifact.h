@@ -37,7 +37,8 @@ const char *sbx_place_pinned(struct sbx_arena *arena, const struct sbx_place *p,
 /** How kits are fetched and sent. */
 struct sbx_kit_io {
     const char *cache; /**< directory of the cache */
-    bool plain_http;
+    bool plain_http; /**< never TLS */
+    bool plain_too;  /**< where a registry has none */
     long limit_ms; /**< of a call; 0: patient */
     const struct sbx_oci_progress *progress;
 };
@@ -104,6 +105,28 @@ SBX_MUST_USE enum sbx_code sbx_kit_pack(const struct sbx_kit_io *io, const char 
                                         const char *file, const char *tag,
                                         struct sbx_diags *diags, struct sbx_arena *arena,
                                         struct sbx_pushed *ret, struct sbx_err *err);
+
+/** Tags of a place's repository, in its order; in arena. */
+SBX_MUST_USE enum sbx_code sbx_kit_tags(const struct sbx_kit_io *io, const struct sbx_place *p,
+                                        struct sbx_arena *arena, const char *const **ret,
+                                        size_t *ret_n, struct sbx_err *err);
+/** The index of what refers to a kit (signatures, provenance, notes): `ret->text`. */
+SBX_MUST_USE enum sbx_code sbx_kit_referrers(const struct sbx_kit_io *io, const struct sbx_place *p,
+                                             char ret_digest[SBX_DIGEST_TEXT_SIZE],
+                                             struct sbx_arena *arena, struct sbx_oci_doc *ret,
+                                             struct sbx_err *err);
+
+/** A file that shall refer to a kit. */
+struct sbx_attach {
+    const char *file;
+    const char *type;       /**< artifactType, "application/vnd.example.sbom" */
+    const char *media_type; /**< of the file; NULL: application/octet-stream */
+};
+/** Push it as an artifact of its own whose subject is what `p` has now. Equal files have equal digests. */
+SBX_MUST_USE enum sbx_code sbx_kit_attach(const struct sbx_kit_io *io, const struct sbx_place *p,
+                                          const struct sbx_attach *what,
+                                          char ret_digest[SBX_DIGEST_TEXT_SIZE],
+                                          struct sbx_err *err);
 
 struct sbx_removed {
     const char *digest;       /**< of what the tag had */

@@ -1,0 +1,177 @@
+#include "blobs.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "out.h"
+#include "session.h"
+
+#define TOLD_MIN 1000000 /* bytes; smaller blobs are over before a line is read */
+#define REDRAW_MS 100    /* between two states of the bars */
+#define EVENT_MS 1000    /* between two events of a blob */
+#define RATE_MS 200      /* before this a rate says nothing */
+#define BAR 20           /* columns of a bar */
+#define WIDTH_MIN 70     /* columns of the terminal; narrower ones get no bar */
+
+static long now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static struct sbx_blob_bar *find(struct sbx_blobs *b, const char *digest)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (!strcmp(b->v[i].digest, digest))
+            return &b->v[i];
+    return NULL;
+}
+
+static struct sbx_blob_bar *begin(struct sbx_blobs *b, const char *digest, int64_t done,
+                                  int64_t total, long now)
+{
+    struct sbx_blob_bar *bar;
+
+    if (b->n == SBX_BLOBS_SHOWN)
+        return NULL;
+    bar = &b->v[b->n++];
+    *bar = (struct sbx_blob_bar){ .before = done, .total = total, .began_ms = now };
+    snprintf(bar->digest, sizeof(bar->digest), "%s", digest);
+    return bar;
+}
+
+/* "  5.1MB/s  4 s left" */
+static const char *pace(struct sbx_arena *arena, const struct sbx_blob_bar *bar, long now)
+{
+    double seconds = (double)(now - bar->began_ms) / 1000;
+    double rate = now - bar->began_ms > RATE_MS ? (double)(bar->done - bar->before) / seconds : 0;
+    const char *text = "";
+
+    if (rate > 0 && bar->done < bar->total)
+        text = sbx_arena_printf(arena, "  %s/s  %.0f s left", sbx_out_size(arena, (long long)rate),
+                                (double)(bar->total - bar->done) / rate);
+    else if (rate > 0)
+        text = sbx_arena_printf(arena, "  %s/s", sbx_out_size(arena, (long long)rate));
+    return text ? text : "";
+}
+
+static void line(FILE *out, struct sbx_arena *arena, const struct sbx_blob_bar *bar, bool wide,
+                 long now)
+{
+    static const char full[] = "====================", none[] = "                    ";
+    int part = bar->total ? (int)(bar->done * BAR / bar->total) : BAR;
+
+    fprintf(out, "%.19s  ", bar->digest);
+    if (wide && bar->done < bar->total)
+        fprintf(out, "[%.*s>%.*s]  ", part, full, BAR - part, none);
+    if (bar->done < bar->total)
+        fprintf(out, "%s of ", sbx_out_size(arena, bar->done));
+    fprintf(out, "%s%s\n", sbx_out_size(arena, bar->total), pace(arena, bar, now));
+}
+
+/* What is over goes up and stays; the others are drawn below it. */
+static void draw(struct sbx_blobs *b, long now)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    FILE *out = b->cli->err;
+    bool wide = sbx_tty_size(NULL).cols >= WIDTH_MIN;
+    size_t left = 0;
+
+    if (!arena)
+        return;
+    b->drawn_ms = now;
+    if (b->lines)
+        fprintf(out, "\033[%zuA\033[J", b->lines);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].done >= b->v[i].total)
+            line(out, arena, &b->v[i], wide, now);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].done < b->v[i].total) {
+            line(out, arena, &b->v[i], wide, now);
+            b->v[left++] = b->v[i];
+        }
+    b->n = b->lines = left;
+    fflush(out);
+}
+
+static void event(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
+{
+    bar->told_ms = now;
+    fprintf(b->cli->err, "{\"event\":\"blob\",\"digest\":\"%s\",\"done\":%lld,\"total\":%lld}\n",
+            bar->digest, (long long)bar->done, (long long)bar->total);
+    fflush(b->cli->err);
+}
+
+static void forget(struct sbx_blobs *b, struct sbx_blob_bar *bar)
+{
+    *bar = b->v[--b->n];
+}
+
+static void tell(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = NULL;
+    bool over = bar->done >= bar->total;
+
+    if (b->cli->format == SBX_FORMAT_JSON) {
+        if (over || now - bar->told_ms >= EVENT_MS)
+            event(b, bar, now);
+    } else if (b->terminal) {
+        if (over || now - b->drawn_ms >= REDRAW_MS)
+            draw(b, now);
+        return; /* which forgets what is over */
+    } else if (over && (arena = sbx_arena_new())) {
+        line(b->cli->err, arena, bar, false, now);
+    }
+    if (over)
+        forget(b, bar);
+}
+
+static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
+{
+    struct sbx_blobs *b = ctx;
+    struct sbx_blob_bar *bar;
+    long now = now_ms();
+
+    if (total < TOLD_MIN)
+        return;
+    pthread_mutex_lock(&b->lock);
+    bar = find(b, digest);
+    if (!bar)
+        bar = begin(b, digest, done, total, now);
+    if (bar) {
+        if (done < bar->done) /* it began anew */
+            bar->before = done;
+        bar->done = done;
+        tell(b, bar, now);
+    }
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void on_line(void *ctx, const char *text)
+{
+    struct sbx_blobs *b = ctx;
+
+    pthread_mutex_lock(&b->lock);
+    sbx_cli_note(b->cli, "note: %s", text);
+    b->lines = 0; /* the bars that are there stay where they are */
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void release(void *p)
+{
+    struct sbx_blobs *b = p;
+
+    pthread_mutex_destroy(&b->lock);
+}
+
+void sbx_blobs_init(struct sbx_blobs *b, struct sbx_cli *cli)
+{
+    b->cli = cli;
+    pthread_mutex_init(&b->lock, NULL);
+    b->terminal = isatty(STDERR_FILENO) && cli->format == SBX_FORMAT_TABLE;
+    b->progress = (struct sbx_oci_progress){ .bytes = on_bytes, .line = on_line, .ctx = b };
+    (void)!sbx_arena_defer(cli->arena, release, b); /* where that fails the mutex goes with the program */
+}
