@@ -41,10 +41,10 @@ struct sbx_cli;
 
 struct sbx_verb {
     const char *name;
-    const char *summary;               /**< one line of the parent's list */
-    const char *args;                  /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
-    const char *about;                 /**< paragraphs for help; NULL: the summary is enough */
-    const char *example;               /**< lines of shell; NULL: none */
+    const char *summary; /**< one line of the parent's list */
+    const char *args;    /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
+    const char *about;   /**< paragraphs for help; NULL: the summary is enough */
+    const char *example; /**< lines of shell; NULL: none */
     /** Its own verbs; then it does nothing itself, or (with `run`) what is no name of one is its argument. */
     const struct sbx_verb *const *sub;
     size_t n_sub;
@@ -55,7 +55,7 @@ struct sbx_verb {
     unsigned stop_at;  /**< after so many positionals flags end by themselves; 0: never */
     bool rest;         /**< words after "--" are kept apart (else they are positionals) */
     bool sarif;        /**< its findings can be had with --output sarif */
-    bool passthrough;  /**< output belongs to the sandbox: no --output */
+    bool passthrough;  /**< its output is no value (the sandbox's, a script): no --output */
     bool hidden;
     enum sbx_words words;
     const char *not_built; /**< users of sbx know it; refused with this text */

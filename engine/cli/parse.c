@@ -84,7 +84,8 @@ static enum sbx_code read_words(struct sbx_cli *cli, int argc, char *const *argv
             i++;
         } else if (word[0] == '-' && word[1]) {
             rc = read_flag(cli, argc, argv, &i, err);
-        } else if (cli->verb->n_sub && !cli->args.n && (!cli->verb->run || child(cli->verb, word))) {
+        } else if (cli->verb->n_sub && !cli->args.n &&
+                   (!cli->verb->run || child(cli->verb, word))) {
             rc = enter(cli, argv[i++], err);
         } else {
             keep(&cli->args, argv[i++]);
@@ -125,7 +126,8 @@ static enum sbx_code check_count(const struct sbx_cli *cli, struct sbx_err *err)
         return sbx_err_set(err, SBX_USAGE, "\"%s\": unexpected argument \"%s\"", cli->path,
                            cli->args.v[c->max]);
     if (c->passthrough && (cli->global.json || cli->global.output))
-        return sbx_err_set(err, SBX_USAGE, "\"%s\" prints what the sandbox prints: no --output",
+        return sbx_err_set(err, SBX_USAGE,
+                           "\"%s\" takes no --json and no --output: what it prints is no value",
                            cli->path);
     return SBX_OK;
 }

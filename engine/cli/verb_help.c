@@ -25,6 +25,7 @@ const struct sbx_verb sbx_verb_help = {
     .summary = "Show help for a command",
     .args = "[COMMAND...]",
     .max = 4,
+    .passthrough = true,
     .words = SBX_WORDS_COMMAND,
     .run = help,
 };

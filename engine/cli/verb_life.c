@@ -1,4 +1,5 @@
 /* stop, start, rm, reset: each takes names and goes on after a failure. */
+#include "out.h"
 #include "session.h"
 #include "verbs.h"
 
@@ -42,10 +43,25 @@ static enum sbx_code do_rm(struct sbx_session *s, const char *name, struct sbx_e
     return rc ? rc : sbx_user_rules_drop(s->cli, s, name, err);
 }
 
+/* One sandbox is dealt with: a line, or a row of the value. */
+static enum sbx_code note_done(struct sbx_cli *cli, const char *name, enum sbx_code rc,
+                               json_t *rows, const struct sbx_err *err)
+{
+    if (cli->format != SBX_FORMAT_TABLE)
+        return json_array_append_new(rows, json_pack("{s:s,s:b,s:s*}", "name", name, "done",
+                                                     rc == SBX_OK, "error", rc ? err->text : NULL))
+                   ? SBX_NO_MEMORY
+                   : SBX_OK;
+    if (!rc)
+        fprintf(cli->out, "%s\n", name);
+    return SBX_OK;
+}
+
 /* All but the last error are printed here, the last is returned: each is said once. */
 static enum sbx_code for_each(struct sbx_cli *cli, struct sbx_session *s, const char *const *v,
                               size_t n, action_fn action, struct sbx_err *err)
 {
+    SBX_AUTO_JSON json_t *rows = json_array();
     enum sbx_code worst = SBX_OK;
 
     for (size_t i = 0; i < n; i++) {
@@ -53,16 +69,22 @@ static enum sbx_code for_each(struct sbx_cli *cli, struct sbx_session *s, const 
         enum sbx_code rc = action(s, v[i], &one);
 
         sbx_progress_end(s);
-        if (!rc) {
-            fprintf(cli->out, "%s\n", v[i]);
+        if (note_done(cli, v[i], rc, rows, &one))
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+        if (!rc)
             continue;
-        }
         if (worst)
             sbx_cli_note(cli, "%s", err->text);
         worst = rc;
         *err = one;
         if (rc == SBX_CANCELED)
             break;
+    }
+    if (cli->format != SBX_FORMAT_TABLE) {
+        enum sbx_code rc = sbx_out_value(cli, json_pack("{s:O}", "sandboxes", rows),
+                                         worst ? NULL : err);
+
+        worst = worst ? worst : rc;
     }
     return worst;
 }
@@ -110,7 +132,8 @@ static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s,
 
     if (o->force || !names->n)
         return SBX_OK;
-    for (size_t i = 0; i < names->n; i++) { /* one that is not there is no question, but an error later */
+    for (size_t i = 0; i < names->n;
+         i++) { /* one that is not there is no question, but an error later */
         enum sbx_code rc = sbx_sandbox_inspect(s->engine, names->v[i], cli->arena, &info, err);
 
         if (rc == SBX_NOT_FOUND)
@@ -124,8 +147,8 @@ static enum sbx_code ask_rm(struct sbx_cli *cli, struct sbx_session *s,
     if (!n)
         return SBX_OK;
     question = n == 1 ? sbx_arena_printf(cli->arena, "Remove sandbox %s and all in it?", list)
-                      : sbx_arena_printf(cli->arena, "Remove %zu sandboxes (%s) and all in them?", n,
-                                         list);
+                      : sbx_arena_printf(cli->arena, "Remove %zu sandboxes (%s) and all in them?",
+                                         n, list);
     instead = sbx_arena_printf(cli->arena, "sbx rm --force %s", o->all ? "--all" : names->v[0]);
     return question && instead ? sbx_cli_confirm(cli, question, instead, err)
                                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -165,6 +188,8 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_engine_reset(s.engine, err);
     if (!rc && s.files.file.initialized)
         rc = sbx_user_preset_write(cli, sbx_engine_paths(s.engine), NULL, err);
+    if (!rc && cli->format != SBX_FORMAT_TABLE)
+        rc = sbx_out_value(cli, json_pack("{s:b}", "reset", 1), err);
     return rc;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "out.h"
 #include "verbs.h"
 
 struct login_opts {
@@ -25,25 +26,29 @@ static const struct sbx_opt_group logout_groups[] = {
     { .v = logout_rows },
 };
 
+static enum sbx_code no_account(struct sbx_cli *cli, const char *text, struct sbx_err *err)
+{
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli, json_pack("{s:n}", "account"), err);
+    sbx_cli_note(cli, "no account is needed: %s", text);
+    return SBX_OK;
+}
+
 static enum sbx_code login(struct sbx_cli *cli, struct sbx_err *err)
 {
     const struct login_opts *o = cli->options;
     char dropped[4096];
 
-    (void)err;
     if (o->password_stdin)
         while (read(STDIN_FILENO, dropped, sizeof(dropped)) > 0)
             ;
     explicit_bzero(dropped, sizeof(dropped));
-    sbx_cli_note(cli, "no account is needed: nothing to log in to");
-    return SBX_OK;
+    return no_account(cli, "nothing to log in to", err);
 }
 
 static enum sbx_code logout(struct sbx_cli *cli, struct sbx_err *err)
 {
-    (void)err;
-    sbx_cli_note(cli, "no account is needed: nothing to log out of");
-    return SBX_OK;
+    return no_account(cli, "nothing to log out of", err);
 }
 
 const struct sbx_verb sbx_verb_login = {

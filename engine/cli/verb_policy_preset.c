@@ -1,6 +1,7 @@
 /* The default policy: set-default, init, reset. */
 #include <string.h>
 
+#include "out.h"
 #include "session.h"
 #include "userfiles.h"
 #include "verbs.h"
@@ -20,6 +21,16 @@ static enum sbx_code check_preset(const char *name, struct sbx_err *err)
         return SBX_OK;
     return sbx_err_set(err, SBX_USAGE, "no preset \"%s\": want allow-all, balanced or deny-all",
                        name);
+}
+
+/* What holds now, for people with words around it. */
+static enum sbx_code tell(struct sbx_cli *cli, const char *before, const char *preset,
+                          const char *after, struct sbx_err *err)
+{
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli, json_pack("{s:s}", "preset", preset), err);
+    fprintf(cli->out, "Global network policy %s \"%s\"%s\n", before, preset, after);
+    return SBX_OK;
 }
 
 /* Write it, then tell the gates of running sandboxes. */
@@ -44,9 +55,7 @@ static enum sbx_code set_default(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)
         rc = put_preset(cli, &paths, preset, err);
-    if (!rc)
-        fprintf(cli->out, "Global network policy set to \"%s\"\n", preset);
-    return rc;
+    return rc ? rc : tell(cli, "set to", preset, "", err);
 }
 
 static enum sbx_code init(struct sbx_cli *cli, struct sbx_err *err)
@@ -68,9 +77,7 @@ static enum sbx_code init(struct sbx_cli *cli, struct sbx_err *err)
                            "sbx policy set-default %s",
                            files.file.preset, preset);
     rc = put_preset(cli, &paths, preset, err);
-    if (!rc)
-        fprintf(cli->out, "Global network policy initialized to \"%s\"\n", preset);
-    return rc;
+    return rc ? rc : tell(cli, "initialized to", preset, "", err);
 }
 
 static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
@@ -86,9 +93,7 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)
         rc = put_preset(cli, &paths, NULL, err);
-    if (!rc)
-        fputs("Global network policy reset; \"balanced\" holds until it is set\n", cli->out);
-    return rc;
+    return rc ? rc : tell(cli, "reset;", "balanced", " holds until it is set", err);
 }
 
 const struct sbx_verb sbx_verb_policy_set_default = {

@@ -95,8 +95,8 @@ static json_t *image_json(struct sbx_arena *a, const struct sbx_image *i)
     if (is_dated(i) && gmtime_r(&when, &tm))
         strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
     return json_pack("{s:s,s:s,s:s,s:s,s:s?,s:I}", "id", short_id(a, i->id), "digest", i->id,
-                     "repository", repository, "tag", tag, "created_at", *created ? created : NULL, "size",
-                     (json_int_t)i->size);
+                     "repository", repository, "tag", tag, "created_at", *created ? created : NULL,
+                     "size", (json_int_t)i->size);
 }
 
 static enum sbx_code ls(struct sbx_cli *cli, struct sbx_err *err)
@@ -139,14 +139,20 @@ static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)
 {
     SBX_AUTO(sbx_session) s = { .quiet = true };
     struct sbx_runtime *rt = NULL;
+    SBX_AUTO_JSON json_t *removed = json_array();
     enum sbx_code rc = open_runtime(cli, &s, &rt, err);
 
     for (size_t i = 0; !rc && i < cli->args.n; i++) {
         rc = sbx_runtime_image_remove(rt, cli->args.v[i], err);
         if (rc)
             return sbx_err_wrap(err, rc, "remove %s", cli->args.v[i]);
-        fprintf(cli->out, "%s\n", cli->args.v[i]);
+        if (cli->format == SBX_FORMAT_TABLE)
+            fprintf(cli->out, "%s\n", cli->args.v[i]);
+        else
+            json_array_append_new(removed, json_string(cli->args.v[i]));
     }
+    if (!rc && cli->format != SBX_FORMAT_TABLE)
+        rc = sbx_out_value(cli, json_pack("{s:O}", "removed", removed), err);
     return rc;
 }
 

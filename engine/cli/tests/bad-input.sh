@@ -147,5 +147,26 @@ json 2 --json rnu
 json 2 kit inspect --json
 json 1 create shell --kit ./nowhere --json
 json 0 version --output json
+json 0 login --json
+json 0 logout --output json
+json 0 policy set-default deny-all --json
+value deny-all 'v["preset"]' policy set-default deny-all --json
+value deny-all 'v["preset"]' policy init deny-all --json
+json 1 policy init balanced --json
+value balanced 'v["preset"]' policy reset --force --json
+value True 'v["reset"]' reset --force --json
+json 0 kit schema --json
+json 0 kit pack ./mixin -o packed.tar -t 1 --json
+json 0 cache ls --json
+json 0 ls --json
+json 0 policy ls --json
+json 1 stop nobody --json
+value "nobody False True" '" ".join(str(x) for x in (v["sandboxes"][0]["name"], v["sandboxes"][0]["done"], "not found" in v["sandboxes"][0]["error"]))' \
+    start nobody --json
+json 1 rm --force nobody --json
+for verb in help "completion bash" "exec x true"; do
+    # shellcheck disable=SC2086
+    t 2 "takes no --json and no --output" --json $verb
+done
 
 finish 150

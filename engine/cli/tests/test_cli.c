@@ -156,7 +156,7 @@ static void wrong_lines_are_usage_errors_that_say_what_is_wrong(void **state)
         { "plain a --output xml", "--output xml: want one of table, json, yaml", SBX_USAGE },
         { "plain a --json --output yaml", "contradict", SBX_USAGE },
         { "exec box cmd", "", SBX_OK },
-        { "exec --json box cmd", "prints what the sandbox prints", SBX_USAGE },
+        { "exec --json box cmd", "takes no --json and no --output", SBX_USAGE },
         { "--", "", SBX_OK },
         { "--name x plain a", "unknown flag --name for \"toy\"", SBX_USAGE },
     };

@@ -117,13 +117,18 @@ is "both stopped" "$(sbx ls --json | jq -r --arg a "$first" --arg b "$second" \
     '.sandboxes[] | select(.name == $a or .name == $b) | .status' | sort -u)" stopped
 is "exec starts a stopped one" "$(sbx exec "$first" echo up 2>/dev/null)" up
 exits "stop again" 0 sbx stop "$first" "$second"
+one_value "start --json" sbx start "$first" nobody-here --json
+is "of each" "$(jq -r '.sandboxes[] | "\(.name) \(.done)"' <<<"$value" | tr '\n' ' ')" "$first true nobody-here false "
+one_value "stop --json" sbx stop "$first" --json
 is "run --name starts a stopped one" "$(sbx run --name "$first" -- -c 'echo up' 2>/dev/null)" up
 exits "rm asks, and without a terminal says how" 2 sbx rm "$first"
 has "the command to run" "$out" "sbx rm --force $first"
 exits "rm asks for those that are there" 2 sbx rm nobody-here "$first"
 exits "rm of one that is not there" 1 sbx rm nobody-here
 has "not found, without a question" "$out" "not found"
-exits "rm -f two" 0 sbx rm -f "$first" "$second"
+one_value "rm --json" sbx rm -f "$second" --json
+is "the one" "$(jq -r '.sandboxes[0].name' <<<"$value")" "$second"
+exits "rm -f" 0 sbx rm -f "$first"
 exits "rm of what is gone" 1 sbx rm -f "$first"
 has "not found" "$out" "not found"
 
