@@ -4,7 +4,7 @@
 
 #include "h2part.h"
 
-#define KEEP 16384 /* bytes of an empty queue that are kept: one frame */
+#define KEEP 65536 /* bytes of an empty queue that are kept: a usual window */
 
 int sbx_h2_queue_add(struct sbx_h2_queue *q, const void *data, size_t len)
 {
