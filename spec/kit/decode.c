@@ -19,18 +19,6 @@ static void put_list(void *where, void *v, size_t len)
     memcpy((char *)where + offsetof(struct any_list, set), &set, sizeof(set));
 }
 
-void sbx_decode_report(struct sbx_decoder *d, enum sbx_severity severity, const char *code,
-                       struct sbx_pos pos, const char *hint, const char *fmt, ...)
-{
-    char message[1024];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(message, sizeof(message), fmt, args);
-    va_end(args);
-    sbx_diags_add(d->diags, severity, code, pos, d->path, hint, "%s", message);
-}
-
 void *sbx_decode_alloc(struct sbx_decoder *d, size_t n, size_t size)
 {
     void *p = sbx_arena_array(d->arena, n, size);
@@ -63,81 +51,6 @@ void sbx_decode_place(struct sbx_decoder *d, const void *field, struct sbx_pos p
     p->v[p->len++] = (struct sbx_place){ field, pos, d->kit };
 }
 
-size_t sbx_decode_enter(struct sbx_decoder *d, const char *key)
-{
-    size_t mark = d->path_len;
-
-    if (mark)
-        d->path_len = sbx_path_add(d->path, mark, ".");
-    d->path_len = sbx_path_add(d->path, d->path_len, key);
-    return mark;
-}
-
-size_t sbx_decode_enter_index(struct sbx_decoder *d, size_t index)
-{
-    size_t mark = d->path_len;
-
-    d->path_len = sbx_path_add_index(d->path, mark, index);
-    return mark;
-}
-
-void sbx_decode_leave(struct sbx_decoder *d, size_t mark)
-{
-    d->path_len = mark;
-    d->path[mark] = '\0';
-}
-
-static const char *wanted(const struct sbx_field *f)
-{
-    static const char *const by_type[] = {
-        [SBX_FIELD_STRING] = "a string",          [SBX_FIELD_BOOL] = "true or false",
-        [SBX_FIELD_INT] = "a whole number",       [SBX_FIELD_FLOAT] = "a number",
-        [SBX_FIELD_STRINGS] = "a list of strings", [SBX_FIELD_PAIRS] = "a mapping of strings",
-        [SBX_FIELD_BLOCK] = "a mapping",          [SBX_FIELD_LIST] = "a list of mappings",
-        [SBX_FIELD_NAMED] = "a mapping of mappings", [SBX_FIELD_CUSTOM] = "another value",
-        [SBX_FIELD_IGNORED] = "anything",         [SBX_FIELD_JSON] = "a mapping",
-    };
-
-    return f->want ? f->want : by_type[f->type];
-}
-
-/* "80" where 80 was meant */
-static bool is_quoted_number(const struct sbx_yaml_node *n)
-{
-    return (n->style == SBX_YAML_SINGLE || n->style == SBX_YAML_DOUBLE) && n->len &&
-           strspn(n->text, "0123456789.") == n->len;
-}
-
-void sbx_decode_type_error(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want)
-{
-    if (n->kind != SBX_YAML_SCALAR)
-        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "want %s, got %s", want,
-                          sbx_yaml_noun(n));
-    else if (strlen(n->text) != n->len)
-        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "holds a NUL byte");
-    else
-        sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos,
-                          is_quoted_number(n) ? "remove the quotes" : NULL,
-                          "want %s, got %s (%.60s%s)", want, sbx_yaml_noun(n), n->text,
-                          n->len > 60 ? "..." : "");
-}
-
-static void unknown_field(struct sbx_decoder *d, const struct sbx_block *block,
-                          const struct sbx_yaml_node *key)
-{
-    char hint[256];
-    bool hinted = sbx_hint_for_key(block, key->text, hint, sizeof(hint));
-    size_t mark = sbx_decode_enter(d, key->text);
-
-    if (mark)
-        sbx_decode_report(d, SBX_ERROR, "unknown-field", key->pos, hinted ? hint : NULL,
-                          "unknown field %s", d->path);
-    else
-        sbx_decode_report(d, SBX_ERROR, "unknown-field", key->pos, hinted ? hint : NULL,
-                          "unknown field \"%s\"", d->path);
-    sbx_decode_leave(d, mark);
-}
-
 static const char *item_text(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want)
 {
     const char *text = sbx_yaml_string(d->arena, n);
@@ -167,7 +80,7 @@ void sbx_decode_strings(struct sbx_decoder *d, const struct sbx_field *f,
                         const struct sbx_yaml_node *n, struct sbx_strs *out)
 {
     if (n->kind != SBX_YAML_SEQUENCE) {
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_list_error(d, f, n);
         return;
     }
     if (too_long(d, n))
@@ -223,7 +136,7 @@ void sbx_decode_pairs(struct sbx_decoder *d, const struct sbx_field *f,
                       const struct sbx_yaml_node *n, struct sbx_pairs *out)
 {
     if (n->kind != SBX_YAML_MAPPING) {
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_type_error(d, n, sbx_decode_wanted(f));
         return;
     }
     if (too_long(d, n))
@@ -252,7 +165,7 @@ void sbx_decode_list(struct sbx_decoder *d, const struct sbx_field *f,
     size_t len = 0;
 
     if (n->kind != SBX_YAML_SEQUENCE) {
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_list_error(d, f, n);
         return;
     }
     if (too_long(d, n))
@@ -277,7 +190,7 @@ static void decode_named(struct sbx_decoder *d, const struct sbx_field *f,
     size_t len = 0;
 
     if (n->kind != SBX_YAML_MAPPING) {
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_type_error(d, n, sbx_decode_wanted(f));
         return;
     }
     if (too_long(d, n))
@@ -307,7 +220,7 @@ static void decode_bool(struct sbx_decoder *d, const struct sbx_field *f,
     bool word;
 
     if (!sbx_yaml_bool(n, out, &word))
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_type_error(d, n, sbx_decode_wanted(f));
     else if (word)
         sbx_decode_report(d, SBX_WARNING, "loose-type", n->pos, "write true or false",
                           "\"%s\" is read as %s", n->text, *out ? "true" : "false");
@@ -320,7 +233,7 @@ static void decode_int(struct sbx_decoder *d, const struct sbx_field *f,
     bool cut;
 
     if (!sbx_yaml_int(n, &value, &cut) || value < INT32_MIN || value > INT32_MAX) {
-        sbx_decode_type_error(d, n, wanted(f));
+        sbx_decode_type_error(d, n, sbx_decode_wanted(f));
         return;
     }
     *out = (int)value;
@@ -336,7 +249,7 @@ static void decode_scalar(struct sbx_decoder *d, const struct sbx_field *f,
 
     switch (f->type) {
     case SBX_FIELD_STRING:
-        text = item_text(d, n, wanted(f));
+        text = item_text(d, n, sbx_decode_wanted(f));
         memcpy(where, &text, sizeof(text));
         break;
     case SBX_FIELD_BOOL:
@@ -347,7 +260,7 @@ static void decode_scalar(struct sbx_decoder *d, const struct sbx_field *f,
         break;
     default:
         if (!sbx_yaml_float(n, where))
-            sbx_decode_type_error(d, n, wanted(f));
+            sbx_decode_type_error(d, n, sbx_decode_wanted(f));
         break;
     }
     sbx_decode_place(d, where, n->pos);
@@ -412,7 +325,7 @@ static void decode_entry(struct sbx_decoder *d, const struct sbx_block *block,
         return;
     f = find_field(block, e->key);
     if (!f) {
-        unknown_field(d, block, e->key);
+        sbx_decode_unknown(d, block, e->key);
         return;
     }
     mark = sbx_decode_enter(d, f->key);

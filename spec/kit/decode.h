@@ -43,6 +43,11 @@ void sbx_decode_list(struct sbx_decoder *d, const struct sbx_field *f,
                      const struct sbx_yaml_node *n, void *where);
 /* "<path>: want a list of strings, got a mapping" */
 void sbx_decode_type_error(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want);
+/* The same where a list is wanted; a mapping may be what the other version has there. */
+void sbx_decode_list_error(struct sbx_decoder *d, const struct sbx_field *f, const struct sbx_yaml_node *n);
+void sbx_decode_unknown(struct sbx_decoder *d, const struct sbx_block *block,
+                        const struct sbx_yaml_node *key);
+const char *sbx_decode_wanted(const struct sbx_field *f); /* "a list of strings" */
 void sbx_decode_report(struct sbx_decoder *d, enum sbx_severity severity, const char *code,
                        struct sbx_pos pos, const char *hint, const char *fmt, ...)
     SBX_PRINTF(6, 7);

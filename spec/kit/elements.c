@@ -14,6 +14,34 @@ struct lister {
     bool no_memory;
 };
 
+/* Is the name one of "channel, version"? */
+static bool is_listed(const char *names, const char *name, size_t len)
+{
+    while (names && *names) {
+        size_t n = strcspn(names, ",");
+
+        if (n == len && !memcmp(names, name, len))
+            return true;
+        names += n + strspn(names + n, ", ");
+    }
+    return false;
+}
+
+/* `names` and those of "channel, version" that it has not yet. */
+static const char *add_names(struct lister *l, const char *names, const char *more)
+{
+    while (*more) {
+        size_t n = strcspn(more, ",");
+
+        if (!is_listed(names, more, n))
+            names = sbx_arena_printf(l->arena, "%s%s%.*s", names ? names : "", names ? ", " : "", (int)n,
+                                     more);
+        l->no_memory |= !names;
+        more += n + strspn(more + n, ", ");
+    }
+    return names;
+}
+
 /* Arguments whose values stand between the element's first and last byte. */
 static const char *args_within(struct lister *l, struct sbx_pos pos)
 {
@@ -27,11 +55,7 @@ static const char *args_within(struct lister *l, struct sbx_pos pos)
             continue;
         if (pos.line && (use->from < pos.from || use->from >= pos.to))
             continue;
-        if (names && strstr(names, s->uses[i].names))
-            continue;
-        names = names ? sbx_arena_printf(l->arena, "%s, %s", names, s->uses[i].names)
-                      : s->uses[i].names;
-        l->no_memory |= !names;
+        names = add_names(l, names, s->uses[i].names);
     }
     return names;
 }
@@ -105,6 +129,8 @@ static void whole_list(struct lister *l, const char *path, const struct sbx_strs
 {
     struct sbx_origin at = list->len && list->at ? list->at[0] : place_of(l, place);
 
+    if (list->len && list->at && list->at[list->len - 1].pos.to > at.pos.to)
+        at.pos.to = list->at[list->len - 1].pos.to; /* arguments may stand in any of the items */
     if (list->set)
         add(l, at, path, dump_list(l, list));
 }

@@ -43,6 +43,7 @@ struct sbx_field {
     sbx_check_fn *check; /* STRING: each; STRINGS: every item */
     bool required;       /* STRING: must not be empty */
     const char *want;    /* wanted shape for type errors; NULL: by type */
+    const char *old;     /* STRINGS, LIST: hint where a mapping is given, as the other version has it */
     /* For writing (yaml.c) and the JSON Schema (schema.c). */
     enum sbx_field_type as; /* CUSTOM: the shape it is written in */
     enum sbx_field_type other; /* CUSTOM: a second shape that is read; the same as `as`: none */

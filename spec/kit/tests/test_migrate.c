@@ -171,6 +171,20 @@ static void each_surface_is_written_where_version_2_has_it(void **state)
     assert_string_equal(p->m.spec.ptr, new_spec);
 }
 
+static void a_migrated_kit_has_no_warnings(void **state)
+{
+    struct place *p = *state;
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+
+    plan(p, old_spec);
+    assert_true(p->m.kit->warnings.len > 0);
+    assert_int_equal(sbx_diags_init(&diags), SBX_OK);
+    assert_int_equal(sbx_kit_load_bytes("spec.yaml", p->m.spec.ptr, p->m.spec.len, &diags, &a, NULL), SBX_OK);
+    assert_int_equal(a->warnings.len, 0);
+    assert_string_equal(a->schema_version, "2");
+}
+
 static void the_old_spec_is_kept_and_the_mode_too(void **state)
 {
     struct place *p = *state;
@@ -342,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MIGRATE_TEST(each_surface_is_written_where_version_2_has_it),
+        MIGRATE_TEST(a_migrated_kit_has_no_warnings),
         MIGRATE_TEST(the_old_spec_is_kept_and_the_mode_too),
         MIGRATE_TEST(a_kit_of_version_2_is_left_alone),
         MIGRATE_TEST(a_backup_is_never_overwritten),
