@@ -17,6 +17,8 @@
 #define SBX_GATE_HELLO_MAX 65536       /* a ClientHello; with post-quantum keys they have 2 KiB */
 #define SBX_GATE_CHUNK_LINE_MAX 256    /* size and extensions of one chunk */
 #define SBX_GATE_TRAILERS_MAX 8192     /* bytes behind the last chunk */
+#define SBX_GATE_UPSTREAM_HEAD_MAX 16384 /* CONNECT to a proxy of this machine, and its reply's head */
+#define SBX_GATE_UPSTREAM_AUTH_MAX 8192 /* value of Proxy-Authorization; tokens have 2 KiB */
 #define SBX_GATE_INTERIM_MAX 16        /* 1xx replies before the real one */
 
 /* times, milliseconds */
@@ -55,6 +57,7 @@
 #define SBX_GATE_ARRIVALS 256           /* connections from outside that wait for the inside */
 #define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */
 #define SBX_GATE_PASSED 2               /* descriptors of one control request */
+#define SBX_GATE_NO_PROXY 1024          /* entries of NO_PROXY; looked at for each request */
 #define SBX_GATE_BLOCKED 256            /* latest denied targets kept for `blocked` */
 #define SBX_GATE_LEAVES 256             /* certificates kept; about 2 KiB each */
 #define SBX_GATE_INJECTS 256            /* rules of injection */
@@ -103,6 +106,7 @@
 
 /* files, bytes */
 #define SBX_GATE_CONFIG_MAX 8388608     /* 20,000 rules of about 300 bytes, with room */
+#define SBX_GATE_UPSTREAM_MAX 524288    /* 1,024 entries of NO_PROXY and two passwords */
 #define SBX_GATE_MAP_MAX 18874368       /* 65,535 names of 253 bytes, each connected */
 #define SBX_GATE_LOG_MAX 67108864       /* hard cap of log.jsonl, where it cannot be rotated */
 #define SBX_GATE_LOG_PART 33554432      /* it is rotated at half of it: both parts keep to the cap */

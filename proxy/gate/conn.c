@@ -33,7 +33,7 @@ static void on_client(struct sbx_source *s, uint32_t events)
     sbx_side_note(&c->client, events);
     if ((events & (EPOLLERR | EPOLLHUP)) &&
         (c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
-         c->state == SBX_CONN_FORWARD)) {
+         c->state == SBX_CONN_CHAIN || c->state == SBX_CONN_FORWARD)) {
         sbx_conn_close(c, true);
         return;
     }
@@ -51,7 +51,7 @@ static void on_server(struct sbx_source *s, uint32_t events)
     struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, server.source);
 
     sbx_side_note(&c->server, events);
-    if (sbx_conn_is_active(c->state))
+    if (sbx_conn_is_active(c->state) || c->state == SBX_CONN_CHAIN)
         run_or_wait(c);
     else if (c->server.tls ? !sbx_intercept_still(c) : events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
@@ -71,10 +71,14 @@ static void on_timer(struct sbx_timer *t)
         return;
     case SBX_CONN_RESOLVING:
         sbx_resolve_cancel(&c->waiter);
-        sbx_answer_error(c, 504, "resolve-timeout", "the host's resolver did not answer in time");
+        sbx_answer_error(c, 504, c->asked.via ? "upstream-timeout" : "resolve-timeout",
+                         "the host's resolver did not answer in time");
         return;
     case SBX_CONN_DIALING:
         sbx_dial_timeout(c);
+        return;
+    case SBX_CONN_CHAIN:
+        sbx_chain_timeout(c);
         return;
     case SBX_CONN_TUNNEL:
     case SBX_CONN_FORWARD:
@@ -201,7 +205,7 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
     if (c->state == SBX_CONN_DEAD)
         return;
     if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
-         c->state == SBX_CONN_SHAKE) && !c->asked.logged)
+         c->state == SBX_CONN_CHAIN || c->state == SBX_CONN_SHAKE) && !c->asked.logged)
         sbx_log_asked(c, "error", "client-closed", 0);
     if (c->state == SBX_CONN_TUNNEL)
         sbx_tunnel_log(c); /* it was connected, though nobody has said a word */
@@ -413,6 +417,9 @@ void sbx_conn_run(struct sbx_conn *c)
     switch (c->state) {
     case SBX_CONN_HEAD:
         run_head(c);
+        return;
+    case SBX_CONN_CHAIN:
+        sbx_chain_run(c);
         return;
     case SBX_CONN_TUNNEL:
         sbx_tunnel_run(c);

@@ -1,6 +1,7 @@
 /* Connecting to the judged addresses: the next one is tried beside the first after a moment, both
  * families in turn (RFC 8305); 10 s in all. See gate.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ static void on_attempt(struct sbx_source *s, uint32_t events);
 static int try_address(struct sbx_conn *c, struct sbx_attempt *t, const struct in6_addr *a)
 {
     struct sockaddr_storage ss;
-    socklen_t len = fill_address(&ss, a, c->asked.port);
+    uint16_t port = c->asked.via ? c->asked.via->port : c->asked.port;
+    socklen_t len = fill_address(&ss, a, port);
     int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int one = 1, saved;
 
@@ -69,8 +71,7 @@ void sbx_dial_forward(struct sbx_conn *c)
         sbx_forward_start(c);
 }
 
-/* `ready`: it is a kept connection, over which requests have gone or TLS is there already. */
-static void connected(struct sbx_conn *c, bool ready)
+void sbx_dial_connected(struct sbx_conn *c, bool ready)
 {
     struct sbx_gate *g = c->gate;
     struct sbx_asked *a = &c->asked;
@@ -107,12 +108,19 @@ static void connected(struct sbx_conn *c, bool ready)
 
 static void fail(struct sbx_conn *c, int cause)
 {
+    const struct sbx_upstream_proxy *via = c->asked.via;
     bool late = cause == ETIMEDOUT;
+    char text[160];
 
     sbx_dial_cancel(c);
-    sbx_cache_drop(c->gate->cache, c->asked.host.text);
-    sbx_answer_error(c, late ? 504 : 502, late ? "connect-timeout" : "connect-failed",
-                     late ? "the server did not answer in time" : strerror(cause));
+    sbx_cache_drop(c->gate->cache, via ? via->host.text : c->asked.host.text);
+    if (!via) {
+        sbx_answer_error(c, late ? 504 : 502, late ? "connect-timeout" : "connect-failed",
+                         late ? "the server did not answer in time" : strerror(cause));
+        return;
+    }
+    snprintf(text, sizeof(text), "the proxy of this machine cannot be reached: %s", strerror(cause));
+    sbx_answer_error(c, late ? 504 : 502, late ? "upstream-timeout" : "upstream-connect-failed", text);
 }
 
 /* The place for another attempt, and who has been at it longest. */
@@ -190,7 +198,10 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
     }
     sbx_side_note(&c->server, events);
     sbx_dial_cancel(c);
-    connected(c, false);
+    if (c->asked.via && (c->asked.connect || c->inter))
+        sbx_chain_start(c);
+    else
+        sbx_dial_connected(c, false);
 }
 
 bool sbx_asked_is_safe(const struct sbx_asked *a)
@@ -247,7 +258,7 @@ bool sbx_dial_reuse(struct sbx_conn *c)
     c->reused = same && !c->kept.fresh;
     c->kept.usable = false;
     if (same)
-        connected(c, true);
+        sbx_dial_connected(c, true);
     return same;
 }
 

@@ -7,6 +7,26 @@
 
 #define LEAD 32 /* bytes kept free in front of data in the spare buffer: the line of a chunk */
 
+/* A proxy of this machine gets it in absolute-form, with its password. */
+static int send_head(struct sbx_conn *c)
+{
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(c->out_head.max + SBX_GATE_UPSTREAM_AUTH_MAX);
+    const struct sbx_buf *head = &c->out_head;
+    const struct sbx_asked *a = &c->asked;
+    int rc;
+
+    if (a->via) {
+        if (sbx_upstream_absolute(a->via, &a->host, a->port, head, &out))
+            return -1;
+        head = &out;
+    }
+    c->asked.bytes_out += head->len;
+    rc = sbx_pipe_add(&c->gate->pool, &c->up, head->ptr, head->len);
+    if (out.ptr)
+        explicit_bzero(out.ptr, out.len);
+    return rc;
+}
+
 void sbx_forward_start(struct sbx_conn *c)
 {
     sbx_buf_clear(&c->reply);
@@ -14,9 +34,7 @@ void sbx_forward_start(struct sbx_conn *c)
     c->interim = 0;
     c->reply_begun = c->reply_done = false;
     c->chunk_reply = c->client_close = false;
-    c->asked.bytes_out += c->out_head.len;
-    if (c->inter ? sbx_intercept_send_head(c)
-                 : sbx_pipe_add(&c->gate->pool, &c->up, c->out_head.ptr, c->out_head.len)) {
+    if (c->inter ? sbx_intercept_send_head(c) : send_head(c)) {
         sbx_conn_close(c, true);
         return;
     }
@@ -212,7 +230,8 @@ static int begin_reply(struct sbx_conn *c, const struct sbx_head *h)
     return 0;
 }
 
-/* One head, if it is all there. 1: taken, 0: more bytes are needed, -1: refused. */
+/* One head, if it is all there. 1: taken, 0: more bytes are needed, -1: refused, -2: the proxy of this
+ * machine wants a password, which is nothing the client could answer. */
 static int try_reply_head(struct sbx_conn *c)
 {
     struct sbx_fault f;
@@ -228,6 +247,8 @@ static int try_reply_head(struct sbx_conn *c)
     sbx_body_release(&c->down_body);
     if (sbx_frame_reply(&h, c->asked.to_head, &c->down_body, &f))
         return -1;
+    if (h.status == 407 && c->asked.via && !c->inter)
+        return -2;
     if (h.status == 101 && c->asked.upgrade && sbx_is_websocket(&h))
         rc = switch_protocols(c, &h);
     else
@@ -272,8 +293,12 @@ static bool run_reply_head(struct sbx_conn *c)
     char *room;
     ssize_t n;
 
-    if (rc < 0)
+    if (rc == -2) {
+        c->asked.logged = false; /* what became of it is a record of its own */
+        give_up(c, 502, "upstream-auth", "the proxy of this machine wants other credentials (407)");
+    } else if (rc < 0) {
         give_up(c, 502, "bad-reply", "the server's reply is malformed");
+    }
     if (rc)
         return rc > 0;
     room = sbx_buf_room(&c->reply, SBX_GATE_SMALL_BUFFER);

@@ -6,6 +6,7 @@
  *     conn.c    HEAD       bytes of a request head come in; transparent.c skips this state
  *     judge.c              by name and port; RESOLVING (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
+ *     chain.c   CHAIN      a tunnel through the proxy of this machine, where it has one
  *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones
  *     intercept.c SHAKE    TLS ends here: of both sides; then HEAD, with requests in origin-form
  *     session.c H2         or both sides speak HTTP/2, until the end
@@ -27,6 +28,7 @@
 #include "resolve.h"
 #include "secrets.h"
 #include "target.h"
+#include "upstream.h"
 
 struct sbx_dest {
     struct sbx_dest *next;
@@ -55,6 +57,7 @@ struct sbx_gate {
     struct sbx_secrets *secrets;
     struct sbx_trust *trust;         /**< trust.h */
     size_t h2_spare;                 /**< bytes that windows of HTTP/2 may grow by, all together */
+    struct sbx_upstream *upstream; /**< NULL: this machine needs no proxy */
     uint64_t started_at;         /**< loop time */
     uint64_t accepted, dns_answered, relayed; /**< connections, answers, bytes of tunnels */
     uint64_t requests;           /**< allowed ones, for their numbers */
@@ -73,7 +76,7 @@ struct sbx_gate {
 };
 
 enum sbx_conn_state {
-    SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
+    SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_CHAIN, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
     SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD, SBX_CONN_SHAKE,
     SBX_CONN_H2,
 };
@@ -100,7 +103,8 @@ struct sbx_asked {
     uint16_t port;
     struct sbx_config *config;   /**< a reference: the configuration of the verdict */
     struct sbx_verdict verdict;  /**< by name; its rule lives as long as `config` */
-    struct sbx_addresses addresses; /**< judged good */
+    const struct sbx_upstream_proxy *via; /**< the proxy of this machine; NULL: dialled itself */
+    struct sbx_addresses addresses; /**< judged good, or the proxy's */
     size_t next_address;
     uint64_t dial_ends;          /**< loop time */
     struct sbx_dest *dest;
@@ -204,6 +208,16 @@ bool sbx_asked_is_safe(const struct sbx_asked *a);
 void sbx_dial_forward(struct sbx_conn *c); /**< The server is ready for a request: log it, send it. */
 void sbx_dial_cancel(struct sbx_conn *c); /**< close the attempts that are under way */
 void sbx_dial_timeout(struct sbx_conn *c);
+/**
+ * The server is reached: on to TUNNEL, SHAKE or FORWARD.
+ * @param ready it is a kept connection, over which requests have gone or TLS is there already
+ */
+void sbx_dial_connected(struct sbx_conn *c, bool ready);
+
+/* chain.c */
+void sbx_chain_start(struct sbx_conn *c);
+void sbx_chain_run(struct sbx_conn *c);
+void sbx_chain_timeout(struct sbx_conn *c);
 
 /* tunnel.c, forward.c */
 void sbx_tunnel_start(struct sbx_conn *c);

@@ -51,7 +51,8 @@ void sbx_hold_deny(struct sbx_conn *c, const char *reason, const char *host)
         .method = *c->asked.method ? c->asked.method : NULL,
         .host = host ? host : c->asked.host.text,
         .port = c->asked.port,
-        .address = &c->address,
+        .address = c->asked.via ? NULL : &c->address,
+        .address_text = c->asked.via ? "upstream" : NULL,
         .decision = "deny",
         .reason = reason,
     };
@@ -64,11 +65,12 @@ void sbx_hold_deny(struct sbx_conn *c, const char *reason, const char *host)
 /* Without a name in the hello only a rule for the address itself can mean this connection. */
 static bool address_allowed(const struct sbx_conn *c)
 {
+    /* whose address only the proxy of this machine knows has none that a rule could mean */
     struct sbx_host literal = { .kind = IN6_IS_ADDR_V4MAPPED(&c->address) ? SBX_HOST_IPV4
                                                                           : SBX_HOST_IPV6,
                                 .address = c->address };
 
-    return sbx_policy_judge(c->asked.config->policy, &literal, c->asked.port).decision == SBX_ALLOW;
+    return !c->asked.via && sbx_policy_judge(c->asked.config->policy, &literal, c->asked.port).decision == SBX_ALLOW;
 }
 
 /* The whole hello is there. True: its name is right. */

@@ -34,7 +34,8 @@ struct sbx_record sbx_record_of(const struct sbx_conn *c, bool dialled)
         .method = *a->method ? a->method : NULL,
         .host = *a->host.text ? a->host.text : NULL,
         .port = a->port,
-        .address = dialled ? &c->address : NULL,
+        .address = dialled && !a->via ? &c->address : NULL,
+        .address_text = dialled && a->via ? "upstream" : NULL,
         .rule = rule ? rule->id : NULL,
         .origin = rule ? rule->origin : NULL,
         .ech = a->ech,
@@ -116,14 +117,33 @@ static void judge_addresses(struct sbx_conn *c, const struct sbx_addresses *all)
         sbx_answer_denied(c, &first);
 }
 
+/* Those of this machine's own proxy are not the sandbox's to be judged for. */
+static void take_addresses(struct sbx_conn *c, const struct sbx_addresses *all)
+{
+    if (c->asked.via) {
+        c->asked.addresses = *all;
+        sbx_dial_start(c);
+    } else {
+        judge_addresses(c, all);
+    }
+}
+
+static const char *name_to_resolve(const struct sbx_asked *a)
+{
+    return a->via ? a->via->host.text : a->host.text;
+}
+
 static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
                         const struct sbx_addresses *addresses)
 {
     struct sbx_conn *c = sbx_container_of(w, struct sbx_conn, waiter);
 
     if (result == SBX_RESOLVED) {
-        sbx_cache_put(c->gate->cache, c->asked.host.text, addresses, c->gate->loop.now);
-        judge_addresses(c, addresses);
+        sbx_cache_put(c->gate->cache, name_to_resolve(&c->asked), addresses, c->gate->loop.now);
+        take_addresses(c, addresses);
+    } else if (c->asked.via) {
+        sbx_answer_error(c, 502, "upstream-not-found",
+                         "the name of this machine's proxy cannot be resolved");
     } else if (result == SBX_RESOLVED_NONE) {
         sbx_answer_error(c, 502, "name-not-found", "the host's resolver knows no such name");
     } else {
@@ -133,21 +153,51 @@ static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
 
 void sbx_judge_resolve(struct sbx_conn *c)
 {
-    const struct sbx_addresses *given = sbx_config_find(c->asked.config, c->asked.host.text);
+    const char *name = name_to_resolve(&c->asked);
+    const struct sbx_addresses *given = sbx_config_find(c->asked.config, name);
 
     if (!given)
-        given = sbx_cache_find(c->gate->cache, c->asked.host.text, c->gate->loop.now);
+        given = sbx_cache_find(c->gate->cache, name, c->gate->loop.now);
     if (given) {
-        judge_addresses(c, given);
+        take_addresses(c, given);
         return;
     }
     c->state = SBX_CONN_RESOLVING;
     c->waiter.on = on_resolved;
-    if (sbx_resolve(c->gate->resolver, c->asked.host.text, &c->waiter)) {
+    if (sbx_resolve(c->gate->resolver, name, &c->waiter)) {
         sbx_answer_error(c, 503, "too-many-lookups", "too many names are being resolved");
         return;
     }
     sbx_conn_arm(c, SBX_GATE_RESOLVE_MS);
+}
+
+/* Through the proxy of this machine: by name, whose addresses only that one sees (N26). A literal
+ * address is judged here as ever. Names with addresses in gate.json are dialled. */
+static bool go_upstream(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
+    struct sbx_addresses proxy = { .len = 1 };
+
+    if (!a->verdict.host_resource && !sbx_config_find(a->config, a->host.text))
+        a->via = sbx_upstream_for(c->gate->upstream, &a->host, a->port,
+                                  a->connect || c->inter);
+    if (!a->via)
+        return false;
+    if (a->host.kind != SBX_HOST_NAME) {
+        struct sbx_verdict v = sbx_policy_judge_address(a->config->policy, &a->host.address, a->port);
+
+        if (v.decision != SBX_ALLOW) {
+            sbx_answer_denied(c, &v);
+            return true;
+        }
+    }
+    if (a->via->host.kind == SBX_HOST_NAME) {
+        sbx_judge_resolve(c);
+    } else {
+        proxy.v[0] = a->via->host.address;
+        take_addresses(c, &proxy);
+    }
+    return true;
 }
 
 static const struct in6_addr host_loopback = { .s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 127,
@@ -208,7 +258,7 @@ void sbx_judge_start(struct sbx_conn *c)
         sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
         return;
     }
-    if (c->inter && (!may_inject(c) || sbx_dial_reuse(c)))
+    if ((c->inter && (!may_inject(c) || sbx_dial_reuse(c))) || go_upstream(c))
         return;
     if (a->verdict.host_resource) { /* N2: the host's own loopback, nothing to resolve or judge */
         a->addresses.len = 1;
@@ -234,9 +284,9 @@ bool sbx_judge_again(struct sbx_conn *c)
     v = sbx_policy_judge(now->policy, &a->host, a->port);
     if (v.decision == SBX_ALLOW && v.host_resource != a->verdict.host_resource)
         v = (struct sbx_verdict){ .decision = SBX_DENY, .reason = "policy-changed" };
-    if (v.decision == SBX_ALLOW && !v.host_resource) {
-        struct sbx_verdict by_address = sbx_policy_judge_address(now->policy, &c->address,
-                                                                 a->port);
+    if (v.decision == SBX_ALLOW && !v.host_resource && !(a->via && a->host.kind == SBX_HOST_NAME)) {
+        struct sbx_verdict by_address = sbx_policy_judge_address(
+            now->policy, a->via ? &a->host.address : &c->address, a->port);
 
         if (by_address.decision != SBX_ALLOW)
             v = by_address;

@@ -17,7 +17,7 @@
 #define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
 
 struct options {
-    int config_dir, log, log_dir, map, netns, control, status, ended, pidfd, ca_cert, ca_key;
+    int config_dir, log, log_dir, map, netns, control, status, ended, pidfd, ca_cert, ca_key, upstream;
     bool fresh;
 };
 
@@ -37,6 +37,7 @@ static const struct {
     { "pidfd", offsetof(struct options, pidfd), true },
     { "ca-cert-fd", offsetof(struct options, ca_cert), true },
     { "ca-key-fd", offsetof(struct options, ca_key), true },
+    { "upstream-fd", offsetof(struct options, upstream), true },
 };
 
 #define NOPTIONS SBX_ARRAY_LEN(option_table)
@@ -45,7 +46,7 @@ static int usage(const char *problem)
 {
     fprintf(stderr, "sbx-gate: %s\nusage: sbx-gate --config-dir-fd N --log-fd N --map-fd N "
                     "--netns-fd N --control-fd N --status-fd N --ended-fd N [--log-dir-fd N] [--pidfd N] "
-                    "[--ca-cert-fd N --ca-key-fd N] [--fresh]\n"
+                    "[--ca-cert-fd N --ca-key-fd N] [--upstream-fd N] [--fresh]\n"
                     "The gate of one sandbox; started by sbx with open descriptors.\n", problem);
     return 2;
 }
@@ -200,6 +201,10 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
         rc = open_tls(g, o, err);
     if (!rc)
         rc = sbx_gate_reload(g, err); /* GC G1: rules first, doors later */
+    if (!rc && o->upstream >= 0) {
+        rc = sbx_upstream_read(o->upstream, &g->upstream, err);
+        close(o->upstream);
+    }
     if (!rc)
         rc = sbx_gate_watch(g, err);
     if (!rc)
@@ -239,6 +244,7 @@ static void close_gate(struct sbx_gate *g)
     sbx_log_release(&g->log);
     sbx_loop_close(&g->loop, &g->notify);
     sbx_pool_release(&g->pool);
+    sbx_upstream_free(g->upstream);
     sbx_config_unref(g->config);
     sbx_loop_release(&g->loop);
 }

@@ -14,10 +14,13 @@ int sbx_tunnel_accept(struct sbx_conn *c)
 
 void sbx_tunnel_start(struct sbx_conn *c)
 {
-    if (sbx_hold_start(c, false) || sbx_tunnel_accept(c)) {
+    if (sbx_hold_start(c, false) || sbx_tunnel_accept(c) ||
+        sbx_pipe_add(&c->gate->pool, &c->down, c->reply.ptr, c->reply.len)) { /* behind an upstream's answer */
         sbx_conn_close(c, true);
         return;
     }
+    c->asked.bytes_in += c->reply.len;
+    sbx_buf_release(&c->reply);
     if (c->hold)
         sbx_conn_arm(c, SBX_GATE_UNSAID_MS);
     else

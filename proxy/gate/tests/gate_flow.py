@@ -1,16 +1,19 @@
-"""What flows through the gate and what is told of it: the log's events and rotation.
+"""What flows through the gate and what is told of it: the log's events and rotation, a proxy upstream.
 
 As root in namespaces of its own (lab.py).
 """
 import json
 import os
 import socket
+import ssl
 import sys
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lab  # noqa: E402
-from lab import OK, ORIGIN, rule, status  # noqa: E402
+from lab import OK, ORIGIN, ORIGIN2, rule, status  # noqa: E402
 
 NAME = "api.example.com"
 PART = 32 << 20  # bytes of a log that is rotated
@@ -108,6 +111,202 @@ class Log(Case):
         self.assertEqual(end["reason"], "asked to end")
 
 
+class Upstream(Case):
+    """This machine itself has to use a proxy, here one that does as it is told and keeps all it hears."""
+    PASSWORD = "Basic c2VjcmV0LXVzZXI6c2VjcmV0LXBhc3M="
+    PROXY = {"host": "proxy.corp.example", "port": 3128, "authorization": PASSWORD}
+    options = {"upstream": {"http": PROXY, "https": PROXY, "noProxy": ["direct.example.com", "10.0.0.0/8"]}}
+    rules = [rule("*.example.com"), rule("10.9.9.9:443"), rule("203.0.113.11:4443")]
+    OPEN = b"HTTP/1.1 200 Connection established\r\nServer: x\r\n\r\n"
+
+    def setUp(self):
+        resolver.names.clear()
+        resolver.answers.clear()
+        resolver.answers["proxy.corp.example"] = [ORIGIN2]
+        self.servers = []
+        self.gate = lab.Gate(self.rules, {"pinned.example.com": [ORIGIN]}, **self.options)
+
+    def proxy(self, behave):
+        s = lab.Server(ORIGIN2, 3128, behave)
+        self.servers.append(s)
+        return s
+
+    def opened(self, tail=b""):
+        def behave(conn, server):
+            server.head(conn)
+            conn.sendall(self.OPEN + tail)
+            lab.echo(conn, server)
+        return self.proxy(behave)
+
+    def refused(self, code, reason):
+        """A CONNECT that ends so, and is told so."""
+        before = len(self.gate.records())
+        reply = self.gate.ask(CONNECT)
+        self.assertEqual(status(reply), code, reply)
+        record = self.gate.records(before + 1)[before]
+        self.assertEqual((record["decision"], record["reason"]), ("error", reason))
+        self.assertNotIn(b"proxy.corp", reply)
+        return reply
+
+    def test_a_tunnel_goes_by_name_and_no_name_but_the_proxys_is_looked_up(self):
+        proxy = self.opened(b"first from the server")
+        with self.gate.connect() as s:
+            s.sendall(CONNECT)
+            self.assertTrue(lab.read_head(s).startswith(b"HTTP/1.1 200"))
+            self.assertEqual(s.recv(100), b"first from the server")
+            s.sendall(b"hello")
+            self.assertEqual(s.recv(100), b"hello")
+        self.assertEqual(proxy.received, b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n"
+                         b"Proxy-Authorization: " + self.PASSWORD.encode() + b"\r\n\r\nhello")
+        self.assertEqual(set(resolver.names), {"proxy.corp.example"})
+        record, = self.gate.records(1)
+        self.assertEqual((record["address"], record["decision"]), ("upstream", "allow"))
+        end, = self.gate.records(1, event="close")
+        self.assertEqual((end["bytesIn"], end["bytesOut"]), (26, 5))
+
+    def test_what_no_rule_allows_never_reaches_the_proxy(self):
+        proxy = self.opened()
+        self.assertEqual(status(self.gate.ask(b"CONNECT no.example.org:443 HTTP/1.1\r\n\r\n")), 403)
+        self.assertEqual(status(self.gate.ask(b"GET http://no.example.org/ HTTP/1.1\r\nHost: no.example.org\r\n"
+                                              b"Connection: close\r\n\r\n")), 403)
+        for target in (b"169.254.169.254:80", b"127.0.0.1:80", b"10.1.1.1:443", b"metadata.google.internal:80"):
+            self.assertEqual(status(self.gate.ask(b"CONNECT " + target + b" HTTP/1.1\r\n\r\n")), 403, target)
+        self.assertEqual((proxy.connections, resolver.names), (0, []))
+
+    def test_requests_go_in_absolute_form_with_our_password_and_not_the_clients(self):
+        proxy = self.proxy(lab.forever(OK))
+        with self.gate.connect() as s:
+            for path in (b"/a?b", b"/c"):
+                s.sendall(get(path, b"Proxy-Authorization: Basic bm8=\r\nX: 1\r\n"))
+                self.assertEqual(lab.read_reply(s)[1], b"ok")
+            s.sendall(b"OPTIONS http://api.example.com:8080 HTTP/1.1\r\nHost: api.example.com:8080\r\n\r\n")
+            lab.read_reply(s)
+        heads = proxy.received.split(b"\r\n\r\n")
+        self.assertEqual(heads[0], b"GET http://api.example.com/a?b HTTP/1.1\r\nProxy-Authorization: " +
+                         self.PASSWORD.encode() + b"\r\nHost: api.example.com\r\nX: 1")
+        self.assertTrue(heads[1].startswith(b"GET http://api.example.com/c HTTP/1.1\r\n"))
+        self.assertTrue(heads[2].startswith(b"OPTIONS http://api.example.com:8080 HTTP/1.1\r\n"), heads[2])
+        self.assertEqual({r["address"] for r in self.gate.records(3)}, {"upstream"})
+
+    def test_a_407_is_a_502_here_and_told_in_the_log(self):
+        self.proxy(lab.forever(b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\n"
+                               b"Content-Length: 0\r\n\r\n"))
+        self.refused(502, "upstream-auth")
+        reply = self.gate.ask(get(b"/", b"Connection: close\r\n"))
+        self.assertEqual(status(reply), 502)
+        self.assertNotIn(b"realm", reply)
+        self.assertEqual([r["reason"] for r in self.gate.records(3)], ["upstream-auth", "rule", "upstream-auth"])
+
+    def test_each_way_to_fail_has_its_reason(self):
+        answers = [(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "upstream-refused"),
+                   (b"HTTP/1.1 503 Busy\r\n\r\n", "upstream-failed"), (b"SSH-2.0-x\r\n\r\n", "bad-upstream-reply"),
+                   (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 20000 + b"\r\n\r\n", "bad-upstream-reply"),
+                   (b"HTTP/1.1 101 Switch\r\n\r\n", "bad-upstream-reply"),
+                   (b"HTTP/1.1 100 Continue\r\n\r\n" * 20, "bad-upstream-reply"),
+                   (b"HTTP/1.1 200 OK\nX: y\n\n", "bad-upstream-reply"), (b"", "upstream-closed"),
+                   (b"HTTP/1.1 200 OK\r\nX: y", "upstream-closed")]
+        for answer, reason in answers:
+            with self.subTest(answer=answer[:30]):
+                proxy = self.proxy(lab.replies(answer))
+                self.refused(502, reason)
+                proxy.close()
+        self.refused(502, "upstream-connect-failed")
+        resolver.answers.pop("proxy.corp.example")
+        self.gate.write(self.rules, generation=2)  # and what was cached is forgotten
+        self.refused(502, "upstream-not-found")
+
+    def test_interim_replies_and_replies_in_pieces_are_read(self):
+        def behave(conn, server):
+            server.head(conn)
+            for byte in b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n\r\nhi":
+                conn.sendall(bytes([byte]))
+        self.proxy(behave)
+        self.assertTrue(self.gate.ask(CONNECT).endswith(b"\r\n\r\nhi"))
+
+    def test_a_proxy_that_is_silent_costs_ten_seconds(self):
+        held = threading.Event()
+        self.proxy(lambda conn, server: held.wait(lab.WAIT))
+        begin = time.monotonic()
+        self.refused(504, "upstream-timeout")
+        held.set()
+        self.assertLess(time.monotonic() - begin, 12)
+
+    def test_no_proxy_and_names_with_addresses_are_dialled(self):
+        proxy = self.opened()
+        self.serve(lab.forever(OK))
+        resolver.answers["direct.example.com"] = [ORIGIN]
+        for name in (b"direct.example.com", b"pinned.example.com"):
+            reply = self.gate.ask(b"GET http://" + name + b"/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            self.assertEqual(status(reply), 200)
+        self.assertEqual(proxy.connections, 0)
+        self.assertEqual({r["address"] for r in self.gate.records(2)}, {ORIGIN})
+
+    def test_transparent_connections_are_chained_too(self):
+        proxy = self.opened(b"banner")
+        with socket.create_connection((ORIGIN2, 4443), timeout=lab.WAIT) as s:
+            self.assertEqual(s.recv(100), b"banner")
+            s.sendall(b"x")
+            self.assertEqual(s.recv(1), b"x")
+        self.assertTrue(proxy.received.startswith(b"CONNECT 203.0.113.11:4443 HTTP/1.1\r\n"))
+        self.assertEqual(self.gate.records(1)[0]["address"], "upstream")
+
+    def test_the_payload_chooses_neither_host_nor_port(self):
+        proxy = self.opened()
+        context = ssl.create_default_context()
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="other.example.com")
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        with self.gate.connect() as s:
+            s.sendall(CONNECT)
+            lab.read_head(s)
+            s.sendall(outgoing.read())
+            self.assertEqual(lab.read_all(s), b"")
+        self.assertNotIn(b"other", proxy.received)
+        self.assertEqual(self.gate.records(1)[0]["reason"], "server-name")
+
+    def test_rules_that_narrow_while_the_proxy_thinks_win(self):
+        asked, go = threading.Event(), threading.Event()
+
+        def behave(conn, server):
+            server.head(conn)
+            asked.set()
+            go.wait(lab.WAIT)
+            conn.sendall(self.OPEN)
+            server.read(conn)
+        proxy = self.proxy(behave)
+        with self.gate.connect() as s:
+            s.sendall(CONNECT + b"early")
+            self.assertTrue(asked.wait(lab.WAIT))
+            self.gate.write([], generation=2)
+            self.gate.control(op="reload")
+            go.set()
+            self.assertEqual(status(lab.read_all(s)), 403)
+        self.assertNotIn(b"early", proxy.received)
+
+    def test_the_password_is_nowhere_to_be_seen(self):
+        self.opened()
+        self.gate.ask(CONNECT, half_close=True)
+        self.gate.records(1)
+        pid = self.gate.process.pid
+        seen = lab.read_file("/proc/%d/cmdline" % pid) + lab.read_file("/proc/%d/environ" % pid)
+        seen += lab.read_file(self.gate.log_path) + json.dumps(
+            [self.gate.control(op="policy"), self.gate.control(op="stats")]).encode()
+        for secret in (self.PASSWORD.encode(), b"c2VjcmV0", b"secret-pass"):
+            self.assertNotIn(secret, seen)
+
+
+class BadUpstream(unittest.TestCase):
+    def test_a_description_that_cannot_be_read_ends_the_start(self):
+        for bad in ([], {"http": {"host": "x", "port": 0}}, {"https": {"host": "a b", "port": 1}}, {"socks": None},
+                    {"http": {"host": "x", "port": 1, "authorization": "a\r\nb: c"}}, {"noProxy": [1]}):
+            with self.subTest(bad=bad):
+                gate = lab.Gate([], upstream=bad, expect="error upstream proxy: ")
+                self.assertEqual(gate.close(), 1)
+
+
 class Rotation(unittest.TestCase):
     def tearDown(self):
         self.assertEqual(self.gate.close(), 0)
@@ -144,4 +343,5 @@ class Rotation(unittest.TestCase):
 
 if __name__ == "__main__":
     lab.enter()
+    resolver = lab.Resolver()
     unittest.main(verbosity=2)

@@ -298,7 +298,7 @@ class Gate:
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
                  generation=1, wait=True, netns=None, names=None, fresh=False, log=None, log_text="", ca=None,
-                 more=None):
+                 more=None, upstream=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
@@ -314,7 +314,7 @@ class Gate:
                 f.write(log_text)
             os.chown(self.log_path, uid, uid)
         self.map_path = os.path.join(self.dir, "addresses")
-        self.listeners, self.code = [], None
+        self.listeners, self.code, self.upstream = [], None, upstream
         if names is not None:
             with open(self.map_path, "w") as f:
                 f.write(names)
@@ -381,6 +381,10 @@ class Gate:
                "map-fd": os.open(self.map_path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "netns-fd": netns.fileno(),
                "control-fd": control.fileno(), "status-fd": status_w,
                "ended-fd": os.open(self.ended_path, flags)}
+        if self.upstream is not None:
+            fds["upstream-fd"] = os.memfd_create("upstream")
+            os.write(fds["upstream-fd"], json.dumps(self.upstream).encode())
+            os.lseek(fds["upstream-fd"], 0, os.SEEK_SET)
         if self.log_dir:
             fds["log-dir-fd"] = os.open(self.log_dir, os.O_RDONLY)
         self.watched = subprocess.Popen(["sleep", "1000"], **quiet())
