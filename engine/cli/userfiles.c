@@ -33,6 +33,9 @@ static enum sbx_code take_hosts(struct sbx_arena *arena, struct sbx_user_files *
     f->policy.hosts = v;
     f->policy.n_hosts = f->settings.n_hosts;
     f->policy.test_ranges = f->settings.public_test_ranges;
+    f->policy.proxy = (struct sbx_host_proxy){ f->settings.proxy.http, f->settings.proxy.https,
+                                               f->settings.proxy.no_proxy,
+                                               f->settings.proxy.credentials_file };
     return SBX_OK;
 }
 

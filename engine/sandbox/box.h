@@ -224,6 +224,20 @@ SBX_MUST_USE enum sbx_code sbx_logs_open(struct sbx_box *box, uid_t gate, int *r
                                          struct sbx_err *err);
 void sbx_logs_keep(struct sbx_box *box); /**< Of a sandbox that goes: to logs/. */
 
+/* ---- hostproxy.c ---- */
+/**
+ * What proxy this machine has to use, as JSON for the gate (proxy/gate/upstream.h); nothing: none.
+ * @param env getenv(), or what a test has
+ * @param warn told of what is left out: a proxy that is not spoken to by plain HTTP
+ * @return SBX_OK; SBX_SCHEMA (a setting that cannot be used), SBX_IO (its file); errors show no value
+ */
+SBX_MUST_USE enum sbx_code sbx_host_proxy_json(const struct sbx_host_proxy *settings,
+                                               const char *(*env)(const char *name),
+                                               void (*warn)(void *ctx, const char *text), void *ctx,
+                                               struct sbx_buf *out, struct sbx_err *err);
+/** The same in a descriptor, -1 when there is none. */
+SBX_MUST_USE enum sbx_code sbx_host_proxy_open(struct sbx_box *box, int *ret, struct sbx_err *err);
+
 /* ---- proc.c ---- */
 #define SBX_SPAWN_FDS 16
 struct sbx_spawn {

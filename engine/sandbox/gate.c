@@ -30,12 +30,12 @@ static uid_t gate_uid(void)
 }
 
 struct gate_fds {
-    int config, log, log_dir, map, netns, control, status, ended, pidfd;
+    int upstream, config, log, log_dir, map, netns, control, status, ended, pidfd;
 };
 
 static void close_fds(struct gate_fds *f)
 {
-    int all[] = { f->config, f->log, f->log_dir, f->map, f->netns, f->control, f->status, f->ended };
+    int all[] = { f->upstream, f->config, f->log, f->log_dir, f->map, f->netns, f->control, f->status, f->ended };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++)
         if (all[i] >= 0)
@@ -48,6 +48,8 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
 
     if (!rc)
         rc = sbx_socket_listen(box, "gate.sock", SOCK_STREAM, &f->control, err);
+    if (!rc)
+        rc = sbx_host_proxy_open(box, &f->upstream, err);
     if (rc)
         return rc;
     f->config = openat(box->dirfd, "gate", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -57,6 +59,19 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     if (f->config < 0 || f->map < 0 || f->ended < 0)
         return sbx_err_errno(err, "%s", box->dir);
     return sbx_logs_open(box, gate_uid(), &f->log_dir, &f->log, err);
+}
+
+/* One more descriptor of the child, and the option that tells its number there. */
+static size_t add_fd(struct sbx_spawn *s, int *fds, const char **argv, size_t n, const char *option,
+                     int fd)
+{
+    static const char *const numbers[] = { "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13" };
+
+    argv[n++] = option;
+    argv[n++] = numbers[*fds];
+    s->fds[(*fds)++] = fd;
+    s->fds[*fds] = -1;
+    return n;
 }
 
 static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool fresh, pid_t *ret,
@@ -69,14 +84,15 @@ static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool f
     char path[4096];
     struct sbx_spawn s = { .path = path, .argv = argv, .uid = gate_uid(),
                            .fds = { f->config, f->log, f->map, f->netns, f->control, f->status,
-                                    f->ended, f->log_dir, f->pidfd, -1 } };
+                                    f->ended, f->log_dir, -1 } };
+    int fds = 8;
 
     if (fresh)
         argv[n++] = "--fresh";
-    if (f->pidfd >= 0) {
-        argv[n++] = "--pidfd";
-        argv[n++] = "11";
-    }
+    if (f->pidfd >= 0)
+        n = add_fd(&s, &fds, argv, n, "--pidfd", f->pidfd);
+    if (f->upstream >= 0)
+        n = add_fd(&s, &fds, argv, n, "--upstream-fd", f->upstream);
     snprintf(path, sizeof(path), "%s/sbx-gate", box->e->paths.libexec);
     return sbx_spawn(&s, ret, err);
 }
@@ -113,7 +129,7 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
 enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
                              struct sbx_err *err)
 {
-    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
+    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
     struct sbx_pidfile p = { .cookie = cookie };
     enum sbx_code rc = start(box, &f, fresh, &p, err);
 

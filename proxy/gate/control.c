@@ -97,8 +97,8 @@ static json_t *op_policy(struct sbx_gate *g, json_t *request)
         json_decref(policy);
         return failure("out of memory");
     }
-    return json_pack("{s:b, s:I, s:s, s:o}", "ok", 1, "generation", (json_int_t)c->generation,
-                     "digest", digest, "policy", policy);
+    return json_pack("{s:b, s:I, s:s, s:o, s:o}", "ok", 1, "generation", (json_int_t)c->generation,
+                     "digest", digest, "policy", policy, "upstream", sbx_upstream_json(g->upstream));
 }
 
 static json_t *op_shutdown(struct sbx_gate *g, json_t *request)

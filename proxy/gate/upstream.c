@@ -259,3 +259,25 @@ const struct sbx_upstream_proxy *sbx_upstream_for(const struct sbx_upstream *u,
             return NULL;
     return p;
 }
+
+static json_t *place_of(const struct sbx_upstream_proxy *p)
+{
+    if (!p->port)
+        return json_null();
+    return json_sprintf(p->host.kind == SBX_HOST_IPV6 ? "[%s]:%u" : "%s:%u", p->host.text,
+                        (unsigned)p->port);
+}
+
+json_t *sbx_upstream_json(const struct sbx_upstream *u)
+{
+    json_t *direct = json_array();
+
+    if (!u) {
+        json_decref(direct);
+        return json_null();
+    }
+    for (char **d = u->direct; *d; d++)
+        json_array_append_new(direct, json_string(*d));
+    return json_pack("{s:o, s:o, s:o}", "http", place_of(&u->http), "https", place_of(&u->https),
+                     "noProxy", direct);
+}

@@ -12,6 +12,8 @@
 #ifndef SBX_GATE_UPSTREAM_H
 #define SBX_GATE_UPSTREAM_H
 
+#include <jansson.h>
+
 #include "sbx/buf.h"
 #include "sbx/policy.h"
 
@@ -46,6 +48,8 @@ SBX_DEFINE_AUTO_PTR(sbx_upstream, sbx_upstream_free);
 const struct sbx_upstream_proxy *sbx_upstream_for(const struct sbx_upstream *u,
                                                   const struct sbx_host *host, uint16_t port,
                                                   bool tunnel);
+/** What it is, without passwords: {"http": "HOST:PORT"|null, ...}; NULL: no memory. */
+json_t *sbx_upstream_json(const struct sbx_upstream *u);
 /** The head that asks the proxy for a tunnel. SBX_OK, SBX_LIMIT or SBX_NO_MEMORY. */
 SBX_MUST_USE enum sbx_code sbx_upstream_connect(const struct sbx_upstream_proxy *p,
                                                 const struct sbx_host *host, uint16_t port,

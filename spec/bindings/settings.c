@@ -15,6 +15,8 @@ struct raw {
     struct sbx_settings_registry *registries;
     struct sbx_pos *registry_at; /* parallel to registries */
     size_t n_registries;
+    const char *proxy_http, *proxy_https, *proxy_credentials;
+    struct sbx_strs no_proxy;
 };
 
 /* One of `registries`. */
@@ -60,12 +62,29 @@ static void decode_hosts(struct sbx_decoder *d, const struct sbx_field *f,
     }
 }
 
+static const struct sbx_field proxy_fields[] = {
+    { .key = "http", .type = SBX_FIELD_STRING, .offset = offsetof(struct raw, proxy_http),
+      .doc = "For http:// requests: http://HOST:PORT, or direct." },
+    { .key = "https", .type = SBX_FIELD_STRING, .offset = offsetof(struct raw, proxy_https),
+      .doc = "For all other connections: http://HOST:PORT, or direct." },
+    { .key = "noProxy", .type = SBX_FIELD_STRINGS, .offset = offsetof(struct raw, no_proxy),
+      .doc = "Names and ranges that are reached without it." },
+    { .key = "credentialsFile", .type = SBX_FIELD_STRING, .offset = offsetof(struct raw, proxy_credentials),
+      .doc = "A file of yours alone with one line, USER:PASSWORD." },
+};
+static const struct sbx_block proxy_block = {
+    "settings.network.proxy", sizeof(struct raw), -1, -1, proxy_fields,
+    SBX_ARRAY_LEN(proxy_fields), NULL
+};
+
 static const struct sbx_field network_fields[] = {
     { .key = "hosts", .type = SBX_FIELD_CUSTOM, .custom = decode_hosts,
       .want = "a list of addresses",
       .doc = "Addresses of names, asked before the resolver of this machine." },
     { .key = "publicTestRanges", .type = SBX_FIELD_STRINGS, .offset = offsetof(struct raw, ranges),
       .doc = "Ranges that a test build takes for public." },
+    { .key = "proxy", .type = SBX_FIELD_BLOCK, .block = &proxy_block,
+      .doc = "The proxy that this machine has to use, in place of HTTPS_PROXY and the like." },
 };
 static const struct sbx_block network_block = {
     "settings.network", sizeof(struct raw), -1, -1, network_fields,
@@ -229,6 +248,26 @@ static void check_cache(struct sbx_decoder *d, struct raw *raw)
                             "write 20g or 500m", "not a size (%.80s)", raw->cache_max);
 }
 
+/* Its parts are looked at when it is used; what is plainly wrong is told with its line here. */
+static void check_proxy(struct sbx_decoder *d, const char *const *url, const char *key)
+{
+    struct sbx_pos nowhere = { 0 };
+
+    if (!*url || !strcmp(*url, "direct") || !strncmp(*url, "http://", 7))
+        return;
+    sbx_bindings_report(d, SBX_ERROR, url, nowhere, key, "write http://HOST:PORT, or direct",
+                        "only http:// proxies can be used");
+}
+
+static void check_credentials(struct sbx_decoder *d, const char *const *path)
+{
+    struct sbx_pos nowhere = { 0 };
+
+    if (*path && **path != '/' && strncmp(*path, "~/", 2))
+        sbx_bindings_report(d, SBX_ERROR, path, nowhere, "network.proxy.credentialsFile",
+                            "write an absolute path, or one that begins with ~/", "a relative path");
+}
+
 static void check(struct sbx_decoder *d, void *base)
 {
     static const char *const runtimes[] = { "auto", "docker", "oci", NULL };
@@ -250,6 +289,9 @@ static void check(struct sbx_decoder *d, void *base)
         check_registry(d, raw, i);
     check_cache(d, raw);
     check_ranges(d, raw);
+    check_proxy(d, &raw->proxy_http, "network.proxy.http");
+    check_proxy(d, &raw->proxy_https, "network.proxy.https");
+    check_credentials(d, &raw->proxy_credentials);
 }
 
 static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
@@ -268,9 +310,12 @@ static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
         .registries = raw->registries,
         .n_registries = raw->n_registries,
         .public_test_ranges = terminated(&d, &raw->ranges),
+        .proxy = { raw->proxy_http, raw->proxy_https,
+                   raw->no_proxy.set ? terminated(&d, &raw->no_proxy) : NULL,
+                   raw->proxy_credentials },
     };
 
-    if (!images || !s.public_test_ranges)
+    if (!images || !s.public_test_ranges || (raw->no_proxy.set && !s.proxy.no_proxy))
         return sbx_err_set(err, SBX_NO_MEMORY, "settings: no memory");
     if (raw->cache_max && !sbx_size_parse(raw->cache_max, &s.cache_max))
         s.cache_max = SBX_SETTINGS_CACHE_MAX; /* it was checked */

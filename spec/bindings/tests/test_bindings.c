@@ -120,6 +120,8 @@ static void all_settings(void **state)
     assert_int_equal(load_settings(w, "runtime: oci\npull: never\nimages: {shell: my/image:1}\n"
                                       "network:\n  hosts:\n    API.example.com.: [203.0.113.10, "
                                       "\"2001:db8::1\"]\n  publicTestRanges: [203.0.113.0/24]\n"
+                                      "  proxy: {http: direct, https: \"http://p:3128\", noProxy: [],"
+                                      " credentialsFile: ~/x}\n"
                                       "registries:\n  docker.io: {mirrors: [https://m.example.com, "
                                       "\"http://10.0.0.1:5000/hub\"]}\n"
                                       "  r.lan:5000: {plainHttp: true}\n"
@@ -141,6 +143,11 @@ static void all_settings(void **state)
     assert_null(s.hosts[0].addresses[2]);
     assert_string_equal(s.public_test_ranges[0], "203.0.113.0/24");
     assert_null(s.public_test_ranges[1]);
+    assert_string_equal(s.proxy.http, "direct");
+    assert_string_equal(s.proxy.https, "http://p:3128");
+    assert_string_equal(s.proxy.credentials_file, "~/x");
+    assert_non_null(s.proxy.no_proxy);
+    assert_null(s.proxy.no_proxy[0]);
 }
 
 static void wrong_settings_are_refused_with_their_line(void **state)
@@ -170,6 +177,11 @@ static void wrong_settings_are_refused_with_their_line(void **state)
         { "cache: {max: 0}\n", "f.yaml:1:14: cache.max: not a size (0)" },
         { "network: {host: {}}\n", "f.yaml:1:11: unknown field network.host; did you "
                                    "mean \"hosts\"?" },
+        { "network: {proxy: {https: \"socks5://p\"}}\n",
+          "f.yaml:1:26: network.proxy.https: only http:// proxies can be used" },
+        { "network:\n  proxy: {credentialsFile: x}\n",
+          "f.yaml:2:28: network.proxy.credentialsFile: a relative path" },
+        { "network: {proxy: {ftp: x}}\n", "f.yaml:1:19: unknown field network.proxy.ftp" },
         { "network: {hosts: [a]}\n", "f.yaml:1:18: network.hosts: want a list of addresses" },
         { "network: {hosts: {a.com: 1.2.3.4}}\n",
           "f.yaml:1:26: network.hosts.a.com: want a list of addresses" },

@@ -29,6 +29,13 @@ struct sbx_settings_host { const char *name; const char *const *addresses; };
 /** `registries: {HOST: {mirrors: [URL, ...], plainHttp: BOOL}}`. NULL-terminated. */
 struct sbx_settings_registry { const char *host; const char *const *mirrors; bool plain_http; };
 
+/** `network.proxy`: what this machine itself has to use; each NULL: as the environment says. */
+struct sbx_settings_proxy {
+    const char *http, *https;     /**< "http://[USER:PASSWORD@]HOST:PORT", or "direct" */
+    const char *const *no_proxy;  /**< NULL-terminated */
+    const char *credentials_file; /**< holds one line, USER:PASSWORD; absolute, or "~/" */
+};
+
 struct sbx_settings {
     const char *runtime; /**< "auto", "docker" or "oci"; "auto" when not given */
     const char *pull;    /**< "always", "missing" or "never"; "missing" when not given */
@@ -41,6 +48,7 @@ struct sbx_settings {
     size_t n_registries;
     /** `network.publicTestRanges`: CIDRs; only a test build (SBX_FAULTS) heeds them. NULL-terminated. */
     const char *const *public_test_ranges;
+    struct sbx_settings_proxy proxy;
 };
 
 /**

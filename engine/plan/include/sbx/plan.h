@@ -234,6 +234,13 @@ struct sbx_user_rule {
 /** An entry of settings.yaml `network.hosts`. */
 struct sbx_host_entry { const char *name; const char *const *addresses; };
 
+/** The proxy of this machine, of settings.yaml; each NULL: as the environment says. */
+struct sbx_host_proxy {
+    const char *http, *https;     /**< "http://[USER:PASSWORD@]HOST:PORT", or "direct" */
+    const char *const *no_proxy;  /**< NULL-terminated */
+    const char *credentials_file; /**< one line, USER:PASSWORD */
+};
+
 /** What the user's files say about the network; borrowed. */
 struct sbx_user_policy {
     const char *preset; /**< NULL: "balanced" */
@@ -242,6 +249,7 @@ struct sbx_user_policy {
     const struct sbx_host_entry *hosts;
     size_t n_hosts;
     const char *const *test_ranges; /**< publicTestRanges of test builds; may be NULL */
+    struct sbx_host_proxy proxy;    /**< no part of gate.json: it may hold a password */
 };
 
 /**
