@@ -177,11 +177,6 @@ static void wrong_settings_are_refused_with_their_line(void **state)
         { "cache: {max: 0}\n", "f.yaml:1:14: cache.max: not a size (0)" },
         { "network: {host: {}}\n", "f.yaml:1:11: unknown field network.host; did you "
                                    "mean \"hosts\"?" },
-        { "network: {proxy: {https: \"socks5://p\"}}\n",
-          "f.yaml:1:26: network.proxy.https: only http:// proxies can be used" },
-        { "network:\n  proxy: {credentialsFile: x}\n",
-          "f.yaml:2:28: network.proxy.credentialsFile: a relative path" },
-        { "network: {proxy: {ftp: x}}\n", "f.yaml:1:19: unknown field network.proxy.ftp" },
         { "network: {hosts: [a]}\n", "f.yaml:1:18: network.hosts: want a list of addresses" },
         { "network: {hosts: {a.com: 1.2.3.4}}\n",
           "f.yaml:1:26: network.hosts.a.com: want a list of addresses" },
@@ -198,6 +193,33 @@ static void wrong_settings_are_refused_with_their_line(void **state)
           "f.yaml:1:37: network.hosts.a.com: given twice" },
         { "network: {publicTestRanges: [x.com]}\n",
           "f.yaml:1:30: network.publicTestRanges: public test range \"x.com\": not a CIDR" },
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_settings s;
+        enum sbx_code rc = load_settings(w, rows[i].text, &s);
+        const char *got = first_error(w);
+
+        if (rc != SBX_SCHEMA && rc != SBX_SYNTAX)
+            fail_msg("accepted: %s", rows[i].text);
+        if (strncmp(got, rows[i].want, strlen(rows[i].want)))
+            fail_msg("%s: %s\nwant %s", rows[i].text, got, rows[i].want);
+        assert_non_null(strstr(w->err.text, "f.yaml"));
+        w->diags.len = w->diags.errors = 0;
+    }
+}
+
+static void wrong_proxies_are_refused_with_their_line(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } rows[] = {
+        { "network: {proxy: {https: \"socks5://p\"}}\n",
+          "f.yaml:1:26: network.proxy.https: only http:// proxies can be used" },
+        { "network:\n  proxy: {credentialsFile: x}\n",
+          "f.yaml:2:28: network.proxy.credentialsFile: a relative path" },
+        { "network: {proxy: {ftp: x}}\n", "f.yaml:1:19: unknown field network.proxy.ftp" },
     };
     struct world *w = *state;
 
@@ -409,6 +431,7 @@ int main(void)
         FILE_TEST(empty_files_give_the_defaults_too),
         FILE_TEST(all_settings),
         FILE_TEST(wrong_settings_are_refused_with_their_line),
+        FILE_TEST(wrong_proxies_are_refused_with_their_line),
         FILE_TEST(rules_of_the_user),
         FILE_TEST(wrong_policies_are_refused_with_their_line),
         FILE_TEST(the_same_rule_twice_counts_once),
