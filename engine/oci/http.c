@@ -70,6 +70,8 @@ static size_t on_read(char *room, size_t one, size_t len, void *ctx)
         return CURL_READFUNC_ABORT;
     }
     t->sent += n;
+    if (c->sent)
+        c->sent(c->sent_ctx, t->sent);
     return (size_t)n;
 }
 
@@ -294,11 +296,15 @@ static enum sbx_code once(struct sbx_http *h, struct sbx_call *c, const char *ur
     return code ? broke(h, c, code, url, err) : SBX_OK;
 }
 
+/* 307 and 308 keep the method; the others would make a GET of it, which is nothing for what writes. */
 static bool redirects(const struct sbx_call *c)
 {
-    return (c->status == 301 || c->status == 302 || c->status == 303 || c->status == 307 ||
-            c->status == 308) &&
-           c->headers[HTTP_LOCATION] && (!strcmp(c->method, "GET") || !strcmp(c->method, "HEAD"));
+    bool reads = !strcmp(c->method, "GET") || !strcmp(c->method, "HEAD");
+
+    if (!c->headers[HTTP_LOCATION])
+        return false;
+    return c->status == 307 || c->status == 308 ||
+           (reads && (c->status == 301 || c->status == 302 || c->status == 303));
 }
 
 /* From TLS nothing leads to where there is none. */
@@ -327,6 +333,7 @@ enum sbx_code sbx_http_send(struct sbx_http *h, struct sbx_call *c, struct sbx_e
         return sbx_err_set(err, SBX_SCHEMA, "not an address of http or https: %.200s", url);
     for (int i = 0; i <= HTTP_REDIRECTS_MAX; i++) {
         origin = sbx_url_origin(h, c->arena, url);
+        c->answered = url;
         rc = once(h, c, url, origin && !strcmp(origin, home), err);
         if (rc || !redirects(c))
             return rc;

@@ -59,12 +59,15 @@ struct sbx_call {
     const char *body;          /* NULL: from body_fd */
     int body_fd;               /* -1: none */
     int64_t body_at, body_len;
+    void (*sent)(void *ctx, int64_t bytes); /* of this body so far; NULL: nobody listens */
+    void *sent_ctx;
     sbx_http_sink *sink; /* takes the body of a good answer; NULL: `text` does */
     void *sink_ctx;
     long limit_ms; /* 0: none */
     size_t max;    /* bytes of `text` of a good answer */
     /* what came */
     long status;
+    const char *answered; /* the address that did, behind redirects */
     bool passing;   /* it failed in a way that may pass: try again */
     bool no_tls;    /* the other side speaks no TLS, or nothing at this port */
     struct sbx_arena *arena;
@@ -78,7 +81,7 @@ void sbx_call_release(struct sbx_call *c);
 SBX_DEFINE_AUTO(sbx_call, sbx_call_release);
 
 /*
- * Send, follow redirects of GET and HEAD, read the answer. SBX_OK for every HTTP status; else why there was
+ * Send, follow redirects (307 and 308 with the body again, others of GET and HEAD only), read the answer. SBX_OK for every HTTP status; else why there was
  * none. May be called again with the same call.
  */
 SBX_MUST_USE enum sbx_code sbx_http_send(struct sbx_http *h, struct sbx_call *c,

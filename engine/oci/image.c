@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sbx/crowd.h"
 #include "sbx/json.h"
 
 #define LAYERS_MAX SBX_STORE_LAYERS_MAX
@@ -28,9 +29,6 @@ struct pull {
     size_t n;
     /* shared by the threads */
     pthread_mutex_t lock;
-    size_t next;
-    enum sbx_code rc; /* the first failure */
-    struct sbx_err why;
 };
 
 static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
@@ -43,57 +41,47 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* One thread: a handle of its own, and the next blob as long as there is one. */
-static enum sbx_code work(struct pull *p, struct sbx_err *err)
+/* What a thread works with. */
+struct hand {
+    struct sbx_registry *r;
+    struct sbx_cache *cache;
+};
+
+static enum sbx_code hand_begin(void *ctx, void **ret, struct sbx_err *err)
 {
-    SBX_AUTO_PTR(sbx_registry) r = NULL;
-    SBX_AUTO_PTR(sbx_cache) cache = NULL;
-    enum sbx_code rc = sbx_registry_open(&p->opts, &r, err);
+    struct pull *p = ctx;
+    struct hand *h = *ret = calloc(1, sizeof(*h));
+    enum sbx_code rc = h ? sbx_registry_open(&p->opts, &h->r, err)
+                         : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
-    if (!rc)
-        rc = sbx_cache_open(sbx_cache_dir(p->cache), &cache, err);
-    while (!rc) {
-        size_t i;
-
-        pthread_mutex_lock(&p->lock);
-        i = p->rc ? p->n : p->next++;
-        pthread_mutex_unlock(&p->lock);
-        if (i >= p->n)
-            break;
-        rc = sbx_registry_pull_blob(r, p->repository, p->wants[i].digest, p->wants[i].size, cache,
-                                    err);
-    }
-    return rc;
+    return rc ? rc : sbx_cache_open(sbx_cache_dir(p->cache), &h->cache, err);
 }
 
-static void *run(void *ctx)
+static enum sbx_code hand_pull(void *ctx, void *state, size_t i, struct sbx_err *err)
 {
-    struct sbx_err err = SBX_ERR_INIT;
     struct pull *p = ctx;
-    enum sbx_code rc = work(p, &err);
+    struct hand *h = state;
 
-    pthread_mutex_lock(&p->lock);
-    if (rc && !p->rc) {
-        p->rc = rc;
-        p->why = err;
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
+    return sbx_registry_pull_blob(h->r, p->repository, p->wants[i].digest, p->wants[i].size,
+                                  h->cache, err);
+}
+
+static void hand_end(void *state)
+{
+    struct hand *h = state;
+
+    if (!h)
+        return;
+    sbx_registry_close(h->r);
+    sbx_cache_close(h->cache);
+    free(h);
 }
 
 static enum sbx_code pull_blobs(struct pull *p, struct sbx_err *err)
 {
-    pthread_t threads[SBX_IMAGE_PULLERS];
-    size_t n = 0;
+    const struct sbx_crowd crowd = { p->n, hand_begin, hand_pull, hand_end, p };
 
-    while (n + 1 < SBX_IMAGE_PULLERS && n + 1 < p->n && !pthread_create(&threads[n], NULL, run, p))
-        n++;
-    run(p); /* this one works too */
-    for (size_t i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    if (p->rc && err)
-        *err = p->why;
-    return p->rc;
+    return sbx_crowd_run(&crowd, err);
 }
 
 static enum sbx_code take_want(struct pull *p, const json_t *d, const char *what,
@@ -224,7 +212,7 @@ enum sbx_code sbx_image_pull(struct sbx_store *s, const char *reference,
                              const struct sbx_oci_progress *progress, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    struct pull p = { .store = s, .arena = arena, .progress = progress, .why = SBX_ERR_INIT };
+    struct pull p = { .store = s, .arena = arena, .progress = progress };
     enum sbx_code rc;
 
     if (!arena)

@@ -98,7 +98,7 @@ static enum sbx_code fetch(struct pull *p, const char *repository, struct sbx_er
             failed = 0; /* it moves: as often as it takes */
         if (!again || ++failed == ATTEMPTS_MAX || (p->r->is_mirror && failed > 1))
             return rc;
-        registry_wait(p->c, failed);
+        registry_wait(p->c->status ? p->c->headers[HTTP_RETRY_AFTER] : NULL, failed);
     }
     return sbx_blob_writer_finish(p->w, err);
 }

@@ -16,17 +16,27 @@ struct push {
     struct sbx_arena *arena; /* of the call's life: locations move with each answer */
     const char *location;
     int64_t chunk;
+    int64_t at;       /* where the body that is on its way begins in the blob */
+    const char *told; /* Retry-After of the last answer; NULL: none */
 };
 
 static const char *resolve(struct push *p, const struct sbx_call *c)
 {
     const char *location = c->headers[HTTP_LOCATION];
 
-    return location ? sbx_url_resolve(&p->r->http, p->arena, c->url, location) : NULL;
+    return location ? sbx_url_resolve(&p->r->http, p->arena, c->answered, location) : NULL;
+}
+
+static void on_sent(void *ctx, int64_t bytes)
+{
+    struct push *p = ctx;
+
+    if (p->r->progress && p->r->progress->bytes && p->at + bytes < p->size)
+        p->r->progress->bytes(p->r->progress->ctx, p->digest, p->at + bytes, p->size);
 }
 
 /* Log-ins are for the registry: a location elsewhere has its own permission in its address. */
-static enum sbx_code transmit(struct push *p, struct sbx_call *c, struct sbx_err *err)
+static enum sbx_code send_one(struct push *p, struct sbx_call *c, struct sbx_err *err)
 {
     const char *home = sbx_url_origin(&p->r->http, p->arena, p->r->base);
     const char *there = sbx_url_origin(&p->r->http, p->arena, c->url);
@@ -37,6 +47,22 @@ static enum sbx_code transmit(struct push *p, struct sbx_call *c, struct sbx_err
     if (!strncmp(p->r->base, "https:", 6) && strncmp(c->url, "https:", 6) != 0)
         return sbx_err_set(err, SBX_FAILED, "%s wants the upload sent without TLS", p->r->host);
     return sbx_http_send(&p->r->http, c, err);
+}
+
+static enum sbx_code transmit(struct push *p, struct sbx_call *c, struct sbx_err *err)
+{
+    const char *told;
+    enum sbx_code rc;
+
+    p->at = c->body_at;
+    if (c->body_fd >= 0) {
+        c->sent = on_sent;
+        c->sent_ctx = p;
+    }
+    rc = send_one(p, c, err);
+    told = rc ? NULL : c->headers[HTTP_RETRY_AFTER];
+    p->told = told ? sbx_arena_strdup(p->arena, told) : NULL;
+    return rc;
 }
 
 static enum sbx_code start(struct push *p, const char *query, bool *ret_done, bool *again,
@@ -153,11 +179,9 @@ static enum sbx_code one_chunk(struct push *p, int64_t *at, bool *again, struct 
     return SBX_OK;
 }
 
-static enum sbx_code chunks(struct push *p, bool *again, struct sbx_err *err)
+static enum sbx_code chunks(struct push *p, int64_t at, bool *again, struct sbx_err *err)
 {
-    struct sbx_call none = SBX_CALL_INIT;
     unsigned failed = 0;
-    int64_t at = 0;
 
     while (at < p->size) {
         int64_t before = at;
@@ -172,7 +196,7 @@ static enum sbx_code chunks(struct push *p, bool *again, struct sbx_err *err)
             *again = retry;
             return rc;
         }
-        registry_wait(&none, failed);
+        registry_wait(p->told, failed);
         if (status(p, &at, NULL) || at > p->size || at < 0) { /* the session is lost: begin a new one */
             *again = true;
             return rc;
@@ -183,21 +207,36 @@ static enum sbx_code chunks(struct push *p, bool *again, struct sbx_err *err)
     return finish(p, 0, again, err);
 }
 
+/* One piece first: clouds like it best. After a cut in chunks, from where the registry has it if it tells. */
+static enum sbx_code send_all(struct push *p, bool whole, bool *again, struct sbx_err *err)
+{
+    struct sbx_err unused = SBX_ERR_INIT;
+    int64_t at = 0;
+    enum sbx_code rc = whole ? finish(p, p->size, again, err) : SBX_OK;
+
+    if (whole && (!rc || !*again))
+        return rc;
+    if (whole) {
+        registry_wait(p->told, 1);
+        if (status(p, &at, &unused) || at <= 0 || at > p->size)
+            return rc; /* a new session then */
+    }
+    return chunks(p, at, again, err);
+}
+
 static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *err)
 {
-    struct sbx_call none = SBX_CALL_INIT;
-
     for (unsigned i = 1;; i++) {
         bool done = false, again = false;
         enum sbx_code rc = start(p, query, &done, &again, err);
 
         if (!rc && done)
             return SBX_OK;
-        if (!rc) /* one piece first: clouds like it best */
-            rc = i == 1 ? finish(p, p->size, &again, err) : chunks(p, &again, err);
+        if (!rc)
+            rc = send_all(p, i == 1, &again, err);
         if (!rc || !again || i == SESSIONS_MAX)
             return rc;
-        registry_wait(&none, i);
+        registry_wait(p->told, i);
         query = "";
     }
 }

@@ -43,6 +43,28 @@ enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx
     return SBX_OK;
 }
 
+enum sbx_code sbx_registry_twin(const struct sbx_registry *r, struct sbx_registry **ret,
+                                struct sbx_err *err)
+{
+    const struct sbx_registry_opts opts = { .host = r->host,
+                                            .plain_http = r->plain,
+                                            .plain_too = r->plain_too,
+                                            .mirror = r->is_mirror,
+                                            .limit_ms = r->limit_ms,
+                                            .progress = r->progress };
+    SBX_AUTO_PTR(sbx_registry) twin = NULL;
+    enum sbx_code rc = sbx_registry_open(&opts, &twin, err);
+
+    if (!rc && r->base) {
+        twin->base = strdup(r->base);
+        if (!twin->base)
+            rc = no_memory(err);
+    }
+    if (!rc)
+        *ret = SBX_TAKE(twin);
+    return rc;
+}
+
 void sbx_registry_close(struct sbx_registry *r)
 {
     if (!r)
@@ -135,14 +157,29 @@ bool registry_passing(const struct sbx_call *c)
            c->status == 503 || c->status == 504;
 }
 
-void registry_wait(const struct sbx_call *c, unsigned n)
+/* Seconds, or a date (RFC 9110, 10.2.3). -1: neither. */
+static long told_ms(const char *told)
 {
-    long ms = WAIT_FIRST_MS << (n - 1);
-    const char *told = c->status ? c->headers[HTTP_RETRY_AFTER] : NULL;
+    struct tm tm = { 0 };
+    const char *end;
+    double left;
+
+    if (*told && strspn(told, "0123456789") == strlen(told))
+        return strlen(told) < 7 ? atol(told) * 1000 : WAIT_MAX_MS;
+    end = strptime(told, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    if (!end || *end)
+        return -1;
+    left = difftime(timegm(&tm), time(NULL));
+    return left <= 0 ? 0 : left * 1000 > WAIT_MAX_MS ? WAIT_MAX_MS : (long)(left * 1000);
+}
+
+void registry_wait(const char *told, unsigned n)
+{
+    long ms = told ? told_ms(told) : -1;
     struct timespec t;
 
-    if (told && strspn(told, "0123456789") == strlen(told) && *told && strlen(told) < 7)
-        ms = atol(told) * 1000;
+    if (ms < 0)
+        ms = WAIT_FIRST_MS << (n - 1);
     if (ms > WAIT_MAX_MS)
         ms = WAIT_MAX_MS;
     t = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
@@ -182,7 +219,7 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
 
         if (!again || i == ATTEMPTS_MAX || r->limit_ms || r->is_mirror)
             return rc;
-        registry_wait(c, i);
+        registry_wait(rc ? NULL : c->headers[HTTP_RETRY_AFTER], i);
     }
 }
 

@@ -50,8 +50,8 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
 /* The same once: for transfers that go on elsewhere after a cut. */
 enum sbx_code registry_call_once(struct sbx_registry *r, struct sbx_call *c, const char *scope,
                                  struct sbx_err *err);
-/* Wait before attempt number `n` (from 1): as the answer says, else longer each time. */
-void registry_wait(const struct sbx_call *c, unsigned n);
+/* Wait before attempt number `n` (from 1): as Retry-After says (NULL: it does not), else longer each time. */
+void registry_wait(const char *told, unsigned n);
 /* A status that may be another one a little later. */
 bool registry_passing(const struct sbx_call *c);
 /* Address below /v2/REPOSITORY/, in `arena` of the call; NULL with err. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sbx/crowd.h"
 #include "sbx/json.h"
 #include "sbx/store.h"
 
@@ -74,7 +75,21 @@ enum sbx_code kit_image_pin(const struct sbx_kit_io *io, const char *text, struc
     return ret->pinned ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
-static enum sbx_code copy_blob(struct copy *c, const json_t *d, struct sbx_err *err)
+/* What a thread that copies works with. */
+struct hand {
+    struct kit_remote *from, *to;
+    struct sbx_cache *cache;
+};
+
+/* The blobs of one manifest. */
+struct blobs {
+    struct copy *c;
+    const json_t **v;
+    size_t n;
+};
+
+static enum sbx_code copy_blob(const struct copy *c, struct hand *h, const json_t *d,
+                               struct sbx_err *err)
 {
     const char *digest = json_string_value(json_object_get(d, "digest"));
     int64_t size = json_integer_value(json_object_get(d, "size"));
@@ -87,21 +102,69 @@ static enum sbx_code copy_blob(struct copy *c, const json_t *d, struct sbx_err *
     if (json_object_get(d, "urls")) /* kept elsewhere by design */
         return SBX_OK;
     if (c->near)
-        rc = c->to->ops->mount(c->to, digest, c->from->repository, &there, err);
-    if (!rc && !there && !c->from->registry && c->to->registry) /* the registry verifies it */
-        rc = kit_layout_open_blob(c->from, digest, size, &fd, err);
+        rc = h->to->ops->mount(h->to, digest, h->from->repository, &there, err);
+    if (!rc && !there && !h->from->registry && h->to->registry) /* the registry verifies it */
+        rc = kit_layout_open_blob(h->from, digest, size, &fd, err);
     else if (!rc && !there)
-        rc = c->from->ops->pull_blob(c->from, digest, size, c->cache, err);
+        rc = h->from->ops->pull_blob(h->from, digest, size, h->cache, err);
     if (!rc && !there && fd < 0)
-        rc = sbx_blob_open(c->cache, digest, &fd, err);
-    return rc || there ? rc : c->to->ops->push_blob(c->to, digest, size, fd, err);
+        rc = sbx_blob_open(h->cache, digest, &fd, err);
+    return rc || there ? rc : h->to->ops->push_blob(h->to, digest, size, fd, err);
+}
+
+static enum sbx_code hand_begin(void *ctx, void **ret, struct sbx_err *err)
+{
+    const struct copy *c = ((struct blobs *)ctx)->c;
+    struct hand *h = *ret = calloc(1, sizeof(*h));
+    enum sbx_code rc = h ? c->from->ops->twin(c->from, &h->from, err)
+                         : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+
+    if (!rc)
+        rc = c->to->ops->twin(c->to, &h->to, err);
+    return rc ? rc : sbx_cache_open(sbx_cache_dir(c->cache), &h->cache, err);
+}
+
+static enum sbx_code hand_copy(void *ctx, void *state, size_t i, struct sbx_err *err)
+{
+    const struct blobs *b = ctx;
+
+    return copy_blob(b->c, state, b->v[i], err);
+}
+
+static void hand_end(void *state)
+{
+    struct hand *h = state;
+
+    if (!h)
+        return;
+    kit_remote_close(h->from);
+    kit_remote_close(h->to);
+    sbx_cache_close(h->cache);
+    free(h);
+}
+
+/* Layers and configuration; more than one at once where there are more. */
+static enum sbx_code copy_blobs(struct copy *c, const json_t *manifest, struct sbx_err *err)
+{
+    const json_t *layers = json_object_get(manifest, "layers"), *layer;
+    struct blobs b = { c, sbx_arena_array(c->arena, json_array_size(layers) + 1, sizeof(*b.v)), 0 };
+    const struct sbx_crowd crowd = { json_array_size(layers) + 1, hand_begin, hand_copy, hand_end,
+                                     &b };
+    size_t i;
+
+    if (!b.v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    json_array_foreach((json_t *)layers, i, layer)
+        b.v[b.n++] = layer;
+    b.v[b.n++] = json_object_get(manifest, "config");
+    return sbx_crowd_run(&crowd, err);
 }
 
 static enum sbx_code copy_manifest(struct copy *c, const char *digest, const char *tag, int depth,
                                    struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *root = NULL;
-    const json_t *children, *child;
+    const json_t *children;
     struct sbx_oci_doc doc;
     enum sbx_code rc;
     bool index;
@@ -117,17 +180,16 @@ static enum sbx_code copy_manifest(struct copy *c, const char *digest, const cha
     children = json_object_get(root, index ? "manifests" : "layers");
     if (!root || json_array_size(children) > CHILDREN_MAX)
         return sbx_err_set(err, SBX_SCHEMA, "%s is no manifest of an image", digest);
-    json_array_foreach((json_t *)children, i, child) {
-        const char *name = json_string_value(json_object_get(child, "digest"));
+    if (!index)
+        rc = copy_blobs(c, root, err);
+    for (i = 0; !rc && index && i < json_array_size(children); i++) {
+        const char *name = json_string_value(
+            json_object_get(json_array_get(children, i), "digest"));
 
         if (!name || !sbx_digest_valid(name))
             return sbx_err_set(err, SBX_SCHEMA, "the image has a broken descriptor");
-        rc = index ? copy_manifest(c, name, NULL, depth + 1, err) : copy_blob(c, child, err);
-        if (rc)
-            return rc;
+        rc = copy_manifest(c, name, NULL, depth + 1, err);
     }
-    if (!index)
-        rc = copy_blob(c, json_object_get(root, "config"), err);
     return rc ? rc
               : c->to->ops->push_manifest(c->to, tag, doc.media_type, doc.text, doc.len, err);
 }

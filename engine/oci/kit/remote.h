@@ -31,6 +31,9 @@ struct kit_remote_ops {
     enum sbx_code (*referrers)(struct kit_remote *rm, const char *digest, struct sbx_arena *arena,
                                struct sbx_oci_doc *ret, struct sbx_err *err);
     enum sbx_code (*remove)(struct kit_remote *rm, const char *reference, struct sbx_err *err);
+    /* Another handle of the same place, for another thread. */
+    enum sbx_code (*twin)(const struct kit_remote *rm, struct kit_remote **ret,
+                          struct sbx_err *err);
     void (*free)(struct kit_remote *rm);
 };
 

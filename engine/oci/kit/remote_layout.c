@@ -287,6 +287,11 @@ static enum sbx_code remove_one(struct kit_remote *rm, const char *reference, st
     return rc ? rc : change(L(rm), reference, NULL, err);
 }
 
+static enum sbx_code twin(const struct kit_remote *rm, struct kit_remote **ret, struct sbx_err *err)
+{
+    return kit_remote_open_layout(((const struct layout *)rm)->path, false, ret, err);
+}
+
 static void layout_free(struct kit_remote *rm)
 {
     if (L(rm)->dir >= 0)
@@ -306,6 +311,7 @@ static const struct kit_remote_ops ops = {
     .tags = tags,
     .referrers = layout_referrers,
     .remove = remove_one,
+    .twin = twin,
     .free = layout_free,
 };
 

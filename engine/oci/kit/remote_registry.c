@@ -63,6 +63,17 @@ static enum sbx_code remove_one(struct kit_remote *rm, const char *reference, st
     return sbx_registry_delete(R(rm)->r, rm->repository, reference, err);
 }
 
+static enum sbx_code wrap(struct sbx_registry *r, const char *registry, const char *name,
+                          struct kit_remote **ret, struct sbx_err *err);
+
+static enum sbx_code twin(const struct kit_remote *rm, struct kit_remote **ret, struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_registry) r = NULL;
+    enum sbx_code rc = sbx_registry_twin(((const struct repository *)rm)->r, &r, err);
+
+    return rc ? rc : wrap(SBX_TAKE(r), rm->registry, rm->repository, ret, err);
+}
+
 static void registry_free(struct kit_remote *rm)
 {
     sbx_registry_close(R(rm)->r);
@@ -82,35 +93,42 @@ static const struct kit_remote_ops ops = {
     .tags = tags,
     .referrers = referrers,
     .remove = remove_one,
+    .twin = twin,
     .free = registry_free,
 };
+
+/* Steals `r`. */
+static enum sbx_code wrap(struct sbx_registry *r, const char *registry, const char *name,
+                          struct kit_remote **ret, struct sbx_err *err)
+{
+    struct repository *o = calloc(1, sizeof(*o));
+
+    if (!o) {
+        sbx_registry_close(r);
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    o->rm.ops = &ops;
+    o->r = r;
+    o->rm.registry = o->registry = strdup(registry);
+    o->rm.repository = o->name = strdup(name);
+    if (!o->registry || !o->name) {
+        registry_free(&o->rm);
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    *ret = &o->rm;
+    return SBX_OK;
+}
 
 enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct sbx_place *p,
                                        struct kit_remote **ret, struct sbx_err *err)
 {
-    struct sbx_registry_opts opts = { .host = p->registry,
-                                      .plain_http = io->plain_http,
-                                      .plain_too = io->plain_too,
-                                      .limit_ms = io->limit_ms,
-                                      .progress = io->progress };
-    struct repository *r = calloc(1, sizeof(*r));
-    enum sbx_code rc = SBX_NO_MEMORY;
+    const struct sbx_registry_opts opts = { .host = p->registry,
+                                            .plain_http = io->plain_http,
+                                            .plain_too = io->plain_too,
+                                            .limit_ms = io->limit_ms,
+                                            .progress = io->progress };
+    SBX_AUTO_PTR(sbx_registry) r = NULL;
+    enum sbx_code rc = sbx_registry_open(&opts, &r, err);
 
-    if (!r)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    r->rm.ops = &ops;
-    r->registry = strdup(p->registry);
-    r->name = strdup(p->repository);
-    if (r->registry && r->name)
-        rc = sbx_registry_open(&opts, &r->r, err);
-    else
-        sbx_err_set(err, rc, "out of memory");
-    if (rc) {
-        registry_free(&r->rm);
-        return rc;
-    }
-    r->rm.registry = r->registry;
-    r->rm.repository = r->name;
-    *ret = &r->rm;
-    return SBX_OK;
+    return rc ? rc : wrap(SBX_TAKE(r), p->registry, p->repository, ret, err);
 }

@@ -9,8 +9,6 @@
 #include "sbx/registry.h"
 #include "sbx/store.h"
 
-#define SBX_IMAGE_PULLERS 3 /* layers at once, as the Engine */
-
 /**
  * Fetch an image for this machine's platform and make it one of the store's, named `reference`. Layers
  * that are in the cache are not fetched again.

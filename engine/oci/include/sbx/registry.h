@@ -29,7 +29,7 @@ struct sbx_registry; /* opaque; not for several threads at once */
 /** What happens to blobs; every slot may be NULL. */
 struct sbx_oci_progress {
     void (*line)(void *ctx, const char *text);
-    /** Bytes of a blob that are over; often called. `total` is known. */
+    /** Bytes of a blob that are over; often called, by several threads. `total` is known. */
     void (*bytes)(void *ctx, const char *digest, int64_t done, int64_t total);
     void *ctx;
 };
@@ -53,6 +53,9 @@ struct sbx_registry_host {
 void sbx_registry_hosts(const struct sbx_registry_host *v, size_t n);
 
 SBX_MUST_USE enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts,
+                                             struct sbx_registry **ret, struct sbx_err *err);
+/** Another handle of the same registry, for another thread. */
+SBX_MUST_USE enum sbx_code sbx_registry_twin(const struct sbx_registry *r,
                                              struct sbx_registry **ret, struct sbx_err *err);
 void sbx_registry_close(struct sbx_registry *r); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_registry, sbx_registry_close);
