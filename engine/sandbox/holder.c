@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define HELPER_MAX 16777216 /* bytes of the static helper; it has about 1 MB */
 #define TAR_BLOCK 512
@@ -138,10 +139,14 @@ static unsigned long long own_cookie(void)
 static enum sbx_code make(struct sbx_box *box, const char *image, struct sbx_err *err)
 {
     static const char *const add[] = { "NET_ADMIN", NULL }, *const drop[] = { "ALL", NULL };
-    static const char *const sysctls[] = {
+    /* the last two only where the host's kernel has them: see proxy/netns/normal.c */
+    bool bridges = access("/proc/sys/net/bridge/bridge-nf-call-iptables", F_OK) == 0;
+    const char *const sysctls[] = {
         "net.ipv6.conf.all.disable_ipv6=0",    "net.ipv6.conf.default.disable_ipv6=0",
         "net.ipv6.conf.lo.disable_ipv6=0",     "net.ipv4.ip_unprivileged_port_start=0",
-        "net.ipv4.ping_group_range=0 2147483647", "net.ipv4.tcp_tw_reuse=1", NULL,
+        "net.ipv4.ping_group_range=0 2147483647", "net.ipv4.tcp_tw_reuse=1",
+        bridges ? "net.bridge.bridge-nf-call-iptables=0" : NULL,
+        bridges ? "net.bridge.bridge-nf-call-ip6tables=0" : NULL, NULL,
     };
     const char *cookie = sbx_arena_printf(box->arena, "%llu", own_cookie());
     const char *argv[] = { "/sbx-netns", "--mode", "holder", "--socket", "/net/netns.sock",

@@ -17,16 +17,20 @@
 static const struct {
     const char *path, *value;
     bool ipv6;
+    bool optional; /* what does not exist here, or cannot be written, is as it is */
 } sysctls[] = {
     /* Docker's "none" network disables IPv6; programs then fail at once on ::1. */
-    { "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", true },
-    { "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", true },
-    { "/proc/sys/net/ipv6/conf/lo/disable_ipv6", "0", true },
+    { "/proc/sys/net/ipv6/conf/all/disable_ipv6", "0", true, false },
+    { "/proc/sys/net/ipv6/conf/default/disable_ipv6", "0", true, false },
+    { "/proc/sys/net/ipv6/conf/lo/disable_ipv6", "0", true, false },
     /* As in Docker's own containers: any port and ping for everyone inside. */
-    { "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", false },
-    { "/proc/sys/net/ipv4/ping_group_range", "0 2147483647", false },
+    { "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", false, false },
+    { "/proc/sys/net/ipv4/ping_group_range", "0 2147483647", false, false },
     /* Every connection leaves from 127.0.0.1: without reuse one destination allows 400 a second. */
-    { "/proc/sys/net/ipv4/tcp_tw_reuse", "1", false },
+    { "/proc/sys/net/ipv4/tcp_tw_reuse", "1", false, false },
+    /* A bridge inside that runs the rules by itself loses the socket they found: its containers could not connect. */
+    { "/proc/sys/net/bridge/bridge-nf-call-iptables", "0", false, true },
+    { "/proc/sys/net/bridge/bridge-nf-call-ip6tables", "0", false, true },
 };
 
 bool sbx_normal_ipv6(void) { return access("/proc/sys/net/ipv6", F_OK) == 0; }
@@ -65,12 +69,13 @@ static enum sbx_code set_value(const char *path, const char *value, struct sbx_e
 enum sbx_code sbx_normal_sysctls(bool ipv6, struct sbx_err *err)
 {
     for (size_t i = 0; i < SBX_ARRAY_LEN(sysctls); i++) {
+        struct sbx_err unused = SBX_ERR_INIT;
         enum sbx_code rc;
 
         if ((sysctls[i].ipv6 && !ipv6) || has_value(sysctls[i].path, sysctls[i].value))
             continue;
-        rc = set_value(sysctls[i].path, sysctls[i].value, err);
-        if (rc)
+        rc = set_value(sysctls[i].path, sysctls[i].value, sysctls[i].optional ? &unused : err);
+        if (rc && !sysctls[i].optional)
             return rc;
     }
     return SBX_OK;
