@@ -328,6 +328,32 @@ class Versions(Case):
         self.assertIn("h2-server", [r["reason"] for r in self.gate.records(3)])
 
 
+class Grpc(Case):
+    """Real gRPC at both ends: trailers, streams both ways, cancelling."""
+    origin = False
+
+    def test_calls_of_every_kind(self):
+        here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "h2_grpc.py")
+        python = next((p for p in (sys.executable, "/usr/bin/python3")
+                       if subprocess.run([p, "-c", "import grpc"], stderr=subprocess.DEVNULL).returncode == 0), None)
+        if not python:
+            print("SKIP: gRPC needs python3-grpcio (scripts/install-deps.sh test)", file=sys.stderr, flush=True)
+            self.skipTest("python3-grpcio is missing")
+        server = subprocess.Popen([python, here, "serve", ORIGIN + ":443", *world.leaf([NAME])],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.communicate)
+        self.assertEqual(server.stdout.readline(), b"ready\n")
+        proxy = "http://%s:%d" % lab.PROXY
+        r = subprocess.run([python, here, "call", NAME + ":443", sandbox_ca.path + ".crt"], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100,
+                           env={"PATH": os.environ.get("PATH", ""), "https_proxy": proxy, "http_proxy": proxy})
+        self.assertEqual((r.returncode, r.stdout.splitlines()[-1]), (0, b"the server knows"), r.stdout)
+        records = [(x["method"], x["decision"]) for x in self.gate.records(11)]
+        self.assertEqual(records, [("CONNECT", "allow")] + [("POST", "allow")] * 10)
+        self.assertEqual(len(self.gate.records(10, event="close")), 10)
+
+
 if __name__ == "__main__":
     for program in ("nghttpd", "h2load", "curl"):
         if not shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin"):
