@@ -7,6 +7,7 @@
 #   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
 #   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
 #   scripts/soak.sh load [SECONDS]     the gate with 2,000 tunnels and with 10,000 stalled connections: leaks, stuck ones, a lone user's wait
+#   scripts/soak.sh h2                 HTTP/2 of Go and node through the gate
 #   scripts/soak.sh valgrind           the unit tests under valgrind
 #   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
@@ -62,6 +63,7 @@ bench) exec scripts/soak/bench.sh ;;
 bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
 bench-kits) bench_kits ;;
 load) exec scripts/soak/load.sh "${2:-60}" ;;
+h2) exec python3 proxy/gate/tests/h2_clients.py ;;
 valgrind) valgrind_units ;;
 coverage) coverage ;;
 *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;

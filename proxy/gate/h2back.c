@@ -75,7 +75,7 @@ static int on_headers(struct sbx_h2_end *e, struct sbx_h2_stream *s, const nghtt
     struct sbx_h2_list *l = e->list;
 
     e->list = NULL;
-    if (s && s->front && !s->answered) {
+    if (s && s->front && !s->answered && !s->cut) {
         s->down_ended = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
         s->bytes_in += l->text.len;
         if (!s->replied) {
@@ -100,7 +100,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS)
         return e->list ? on_headers(e, s, frame) : 0;
-    if (frame->hd.type == NGHTTP2_DATA && s && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
+    if (frame->hd.type == NGHTTP2_DATA && s && !s->cut && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         s->down_ended = true;
         sbx_h2_front_resume(s);
     }
@@ -114,7 +114,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     struct sbx_h2_stream *s = sbx_h2_stream_find(e, id);
 
     (void)session, (void)flags;
-    if (!s || !s->front || s->answered) {
+    if (!s || !s->front || s->answered || s->cut) {
         sbx_h2_consume(e, id, len);
         return 0;
     }
@@ -143,10 +143,10 @@ void sbx_h2_back_gone(struct sbx_h2_stream *s, uint32_t code)
         return;
     }
     sbx_h2_stream_stop_up(s);
-    if (s->answered || s->h->client.away || s->h->client.ended)
+    if (s->answered || s->cut || s->h->client.away || s->h->client.ended)
         return;
     if (!s->down_ended && is_end_to_end(code) && (!s->replied || code != NGHTTP2_REFUSED_STREAM))
-        sbx_h2_stream_cut(s, code);
+        sbx_h2_front_cut(s, code);
     else if (!s->down_ended)
         sbx_h2_front_failed(s);
     else if (s->finished && !s->up_ended)

@@ -112,6 +112,8 @@ struct sbx_h2_stream {
     bool to_head;               /**< the request is HEAD */
     bool answered;              /**< the reply is the gate's own; `down` holds its body */
     bool replied;               /**< the reply has begun */
+    bool cut;                   /**< `cut_code` behind what `down` holds: the server will say no more */
+    uint32_t cut_code;
     bool up_stopped;            /**< nobody reads the request's body any more */
     bool finished;              /**< the end of the reply is out */
 };
@@ -177,6 +179,8 @@ int sbx_h2_front_interim(struct sbx_h2_stream *s, const struct sbx_h2_fields *f)
 void sbx_h2_front_resume(struct sbx_h2_stream *s);
 /** Answer instead of the server. */
 void sbx_h2_front_answer(struct sbx_h2_stream *s, const struct sbx_http_no *no);
+/** The server has cut the stream: the client gets what came before, then the code. */
+void sbx_h2_front_cut(struct sbx_h2_stream *s, uint32_t code);
 /** The server can give no (whole) reply: 502 if none has begun, else the stream is cut. */
 void sbx_h2_front_failed(struct sbx_h2_stream *s);
 

@@ -22,7 +22,7 @@ static ssize_t read_down(nghttp2_session *session, int32_t id, uint8_t *buf, siz
     struct sbx_h2_stream *s = sbx_h2_stream_find(ctx, id);
     size_t n;
 
-    (void)session, (void)source;
+    (void)source;
     if (!s)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* resets the stream */
     n = sbx_h2_queue_take(&s->down, buf, max);
@@ -36,6 +36,8 @@ static ssize_t read_down(nghttp2_session *session, int32_t id, uint8_t *buf, siz
     if (!s->down.len && s->down_ended) {
         *flags |= end_reply(s);
     } else if (!n) {
+        if (s->cut && nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, s->cut_code))
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
         s->down_waits = true;
         return NGHTTP2_ERR_DEFERRED;
     }
@@ -46,9 +48,10 @@ int sbx_h2_front_reply(struct sbx_h2_stream *s, const struct sbx_h2_fields *f)
 {
     nghttp2_data_provider body = { .read_callback = read_down };
     bool bare = s->down_ended && !s->down.len && !s->trailers;
+    int rc = nghttp2_submit_response(s->h->client.session, s->front, f->v, f->n, bare ? NULL : &body);
 
-    s->replied = true;
-    return nghttp2_submit_response(s->h->client.session, s->front, f->v, f->n, bare ? NULL : &body);
+    s->replied = rc == 0;
+    return rc;
 }
 
 int sbx_h2_front_interim(struct sbx_h2_stream *s, const struct sbx_h2_fields *f)
@@ -93,17 +96,27 @@ void sbx_h2_front_answer(struct sbx_h2_stream *s, const struct sbx_http_no *no)
         sbx_h2_stream_cut(s, NGHTTP2_INTERNAL_ERROR);
 }
 
+void sbx_h2_front_cut(struct sbx_h2_stream *s, uint32_t code)
+{
+    if (!s->replied) {
+        sbx_h2_stream_cut(s, code);
+        return;
+    }
+    s->cut = true;
+    s->cut_code = code;
+    sbx_h2_front_resume(s);
+}
+
 void sbx_h2_front_failed(struct sbx_h2_stream *s)
 {
     struct sbx_http_no no = { .status = 502, .text = "the server's reply is malformed, or it closed the "
                                                      "connection without one\n" };
 
-    if (s->replied) { /* only the cut stream can tell it */
-        sbx_h2_stream_cut(s, NGHTTP2_INTERNAL_ERROR);
-        return;
-    }
     if (s->back && nghttp2_submit_rst_stream(s->h->server.session, NGHTTP2_FLAG_NONE, s->back,
                                              NGHTTP2_CANCEL))
         s->h->server.deaf = true;
-    sbx_h2_front_answer(s, &no);
+    if (s->replied) /* only the cut stream can tell it */
+        sbx_h2_front_cut(s, NGHTTP2_INTERNAL_ERROR);
+    else
+        sbx_h2_front_answer(s, &no);
 }

@@ -239,7 +239,7 @@ void sbx_session_run(struct sbx_conn *c)
     if (c->state != SBX_CONN_H2)
         return;
     arm(c);
-    for (unsigned round = 0; c->state == SBX_CONN_H2 && more && round < 2 * SBX_GATE_ROUNDS; round++) {
+    for (unsigned round = 0; c->state == SBX_CONN_H2 && more && round < SBX_GATE_ROUNDS; round++) {
         more = take(c, &c->client, SBX_HTTP_CLIENT);
         more |= give(c, &c->server, SBX_HTTP_SERVER, &c->up);
         more |= take(c, &c->server, SBX_HTTP_SERVER);

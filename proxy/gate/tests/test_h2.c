@@ -432,15 +432,20 @@ static void a_reset_of_the_server_tells_the_client_what_it_means(void **state)
 
         lab_run(&lab);
         lab.origin.streams[i].hold = true;
+        lab.client.stalled = true;
         if (i % 2)
             lab_reply(&lab, i, "200", NULL, 10, NULL);
         lab_run(&lab);
         nghttp2_submit_rst_stream(lab.origin.session, 0, lab.origin.streams[i].id, rows[i / 2].code);
         lab_run(&lab);
+        lab.client.stalled = false;
+        lab_run(&lab);
         assert_true(s->closed);
         if (want == 502)
             has(&s->head, ":status: 502\n");
         assert_int_equal(s->code, want == 502 ? NGHTTP2_NO_ERROR : want);
+        if (i % 2) /* what came before the reset, which may have come with it */
+            assert_int_equal(s->body.len, 10);
     }
     assert_int_equal(sbx_h2_streams(lab.h), 0);
 }
@@ -507,6 +512,7 @@ static void a_server_that_is_gone_costs_what_it_had_not_said(void **state)
     lab_run(&lab);
     has(&none->head, ":status: 502\n");
     assert_int_equal(half->code, NGHTTP2_INTERNAL_ERROR);
+    assert_int_equal(half->body.len, 10);
     assert_int_equal(whole->body.len, 30000);
     assert_int_equal(whole->code, NGHTTP2_NO_ERROR);
     assert_true(lab.client.goaway && sbx_h2_done(lab.h));
