@@ -151,7 +151,23 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
     note_credentials(s->cli, m->artifact);
 }
 
-void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, const struct sbx_err *err)
+/* "... exit 3:\nlast lines\n  blocked during ...": the lines were shown while they came. */
+static void drop_shown(const struct sbx_session *s, struct sbx_err *err)
+{
+    static const char blocked[] = "\n  blocked during this command: ";
+    char *lines = strstr(err->text, ":\n"), *rest = NULL;
+
+    if (!lines || !s->failure_shown || s->cli->format != SBX_FORMAT_TABLE)
+        return;
+    for (char *p = lines; (p = strstr(p, blocked)); p++)
+        rest = p;
+    if (rest)
+        memmove(lines, rest, strlen(rest) + 1);
+    else
+        *lines = '\0';
+}
+
+void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, struct sbx_err *err)
 {
     const char *image = m->artifact->image;
 
@@ -160,4 +176,5 @@ void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, const stru
         sbx_cli_note(s->cli,
                      "note: an image for shell can be made here: scripts/base-image.sh of the source "
                      "tree, then \"sbx template load FILE\"; or name one with --template");
+    drop_shown(s, err);
 }

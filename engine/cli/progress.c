@@ -106,6 +106,10 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
     text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
     if (!text)
         return;
+    if (e->kind == SBX_EVENT_OUTPUT || e->kind == SBX_EVENT_STEP)
+        s->output_shown = e->kind == SBX_EVENT_OUTPUT;
+    if (e->kind == SBX_EVENT_FAILED)
+        s->failure_shown = s->output_shown;
     if (s->fancy)
         draw(s, e, text);
     else

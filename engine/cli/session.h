@@ -19,6 +19,8 @@ struct sbx_session {
     bool fancy;                  /**< progress is drawn on a terminal */
     bool quiet;                  /**< only warnings */
     bool step_open;              /**< a drawn step waits for its end */
+    bool output_shown;           /**< the step that runs printed something, which stands on stderr */
+    bool failure_shown;          /**< so did the one that failed */
     int width;                   /**< of the terminal */
     struct sbx_step {
         char id[80], text[160];
@@ -119,7 +121,10 @@ SBX_MUST_USE enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make
  * image when it is there. Looking is all: nothing is pulled.
  */
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m);
-/** After a create that failed: say how to come by the image of `shell`, if it was that. */
-void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, const struct sbx_err *err);
+/**
+ * After a create that failed: say how to come by the image of `shell`, if it was that; output that the user saw
+ * already is taken out of the error.
+ */
+void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, struct sbx_err *err);
 
 #endif

@@ -188,7 +188,7 @@ const struct sbx_verb sbx_verb_kit_validate = {
              "kits only contradict together shows with --with, or with --kit for a sandbox kit.",
     .example = "sbx kit validate ./my-kit\n"
                "sbx kit validate ./my-kit --with claude --kit ./other\n"
-               "sbx kit validate --json kits/*/ | jq '.diagnostics[].message'",
+               "sbx kit validate --json ./my-kits/*/ | jq '.diagnostics[].message'",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct validate_opts),
