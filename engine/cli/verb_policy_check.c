@@ -27,14 +27,13 @@ static json_t *answer_json(const char *target, const char *context, const struct
 {
     const struct sbx_verdict *v = &q->verdict;
 
-    return json_pack("{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed,
-                     "deny_kind",
-                     allowed ? json_null() : json_string(v->rule ? "explicit" : "implicit"),
-                     "context", context, "action", "net:connect:tcp", "resource_type", "net:domain",
-                     "resource_value", q->value, "target", target, "type", "network", "reason",
-                     reason, "rule", v->rule ? json_string(v->rule->id) : json_null(), "origin",
-                     v->rule ? json_string(v->rule->origin) : json_null(), "nearest",
-                     sbx_question_nearest(q));
+    return json_pack(
+        "{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed, "deny_kind",
+        allowed ? json_null() : json_string(v->rule ? "explicit" : "implicit"), "context", context,
+        "action", "net:connect:tcp", "resource_type", "net:domain", "resource_value", q->value,
+        "target", target, "type", "network", "reason", reason, "rule",
+        v->rule ? json_string(v->rule->id) : json_null(), "origin",
+        v->rule ? json_string(v->rule->origin) : json_null(), "nearest", sbx_question_nearest(q));
 }
 
 static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, struct sbx_err *err)
@@ -48,10 +47,10 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
 
     cli->status = allowed ? 0 : sbx_code_exit(SBX_DENIED);
     if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli,
-                             answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q,
-                                         allowed, reason),
-                             err);
+        return sbx_out_value(
+            cli,
+            answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q, allowed, reason),
+            err);
     fprintf(cli->out, "%s: %s\n", allowed ? "Allowed" : "Denied", q->value);
     if (v->rule)
         fprintf(cli->out, "Rule: %s (%s) %s\n", sbx_out_clean(cli->arena, v->rule->id),
@@ -60,7 +59,7 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
     if (udp)
         fprintf(cli->out, "Reason: UDP is not forwarded\n");
     else if (!allowed) {
-        sbx_verdict_explain(q->policy, v, &q->host, q->port, why);
+        sbx_verdict_explain(q->policy, v, o->sandbox, &q->host, q->port, why);
         fprintf(cli->out, "Reason: %s\n", sbx_out_clean(cli->arena, why));
         sbx_question_print_nearest(cli, q);
     }

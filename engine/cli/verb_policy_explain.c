@@ -54,12 +54,9 @@ static enum sbx_code add_row(void *ctx, const struct sbx_rule *r, struct sbx_err
 {
     struct listing *l = ctx;
     char number[16];
-    const char *cells[] = { number,
-                            r->decision == SBX_ALLOW ? "allow" : "deny",
-                            r->text,
-                            r->id,
-                            r->origin,
-                            effect(l->q, r) };
+    const char *cells[] = { number,    r->decision == SBX_ALLOW ? "allow" : "deny",
+                            r->text,   r->id,
+                            r->origin, effect(l->q, r) };
 
     snprintf(number, sizeof(number), "%zu", l->columns.len + 1);
     return sbx_columns_add(&l->columns, cells, err);
@@ -99,6 +96,7 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_question *q,
 static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_question *q,
                               struct sbx_err *err)
 {
+    const struct explain_opts *o = cli->options;
     static const char *const head[] = { "#", "DECISION", "RESOURCE", "RULE", "ORIGIN", "EFFECT" };
     struct listing l = {
         .q = q,
@@ -109,7 +107,7 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_question *q,
 
     if (rc)
         return rc;
-    sbx_verdict_explain(q->policy, &q->verdict, &q->host, q->port, why);
+    sbx_verdict_explain(q->policy, &q->verdict, o->sandbox, &q->host, q->port, why);
     fprintf(cli->out, "%s\n\n", sbx_out_clean(cli->arena, why));
     if (l.columns.len)
         sbx_columns_print(&l.columns, cli->out);
@@ -137,7 +135,8 @@ const struct sbx_verb sbx_verb_policy_explain = {
     .about =
         "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. Deny "
         "rules come\n"
-        "first, since one of them is enough. ORIGIN is the preset, the line of your policy.yaml, or "
+        "first, since one of them is enough. ORIGIN is the preset, the line of your policy.yaml, "
+        "or "
         "the kit with\n"
         "file and line. EFFECT: \"decides\", \"agrees\", \"overruled\" by a deny rule, "
         "\"needs-approval\" (a kit's wish\n"

@@ -115,7 +115,8 @@ void sbx_answer_denied(struct sbx_conn *c, const struct sbx_verdict *v)
 
     c->asked.verdict = *v;
     sbx_log_asked(c, "deny", v->reason, 403);
-    sbx_verdict_explain(c->asked.config->policy, v, &c->asked.host, c->asked.port, text);
+    sbx_verdict_explain(c->asked.config->policy, v, c->asked.config->sandbox, &c->asked.host,
+                        c->asked.port, text);
     begin_answer(c, 403, true, text);
 }
 

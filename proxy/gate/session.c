@@ -92,8 +92,8 @@ static bool judge(void *ctx, const struct sbx_http_ask *ask, uint64_t *ret_numbe
     if (!sbx_judge_again(c)) { /* not reached while every new file cuts those that it forbids */
         f = (struct sbx_fault){ 403, c->asked.verdict.reason };
         refuse(c, method, &f, no);
-        sbx_verdict_explain(c->asked.config->policy, &c->asked.verdict, &c->asked.host, c->asked.port,
-                            text);
+        sbx_verdict_explain(c->asked.config->policy, &c->asked.verdict, c->asked.config->sandbox,
+                            &c->asked.host, c->asked.port, text);
         snprintf(no->text, sizeof(no->text), "%s\n", text);
         return false;
     }

@@ -58,42 +58,53 @@ static const char *near_miss(const struct sbx_policy *p, const struct sbx_host *
     return x.parent ? dot + 1 : NULL;
 }
 
-static void explain_deny(const struct sbx_policy *p, const struct sbx_verdict *v,
-                         const struct sbx_host *host, uint16_t port, const char *target, char *out)
+/* What is asked, and who asks. */
+struct question {
+    const struct sbx_policy *p;
+    const struct sbx_verdict *v;
+    const struct sbx_host *host;
+    uint16_t port;
+    const char *flag, *sandbox; /* " --sandbox " and the name, or twice "" */
+};
+
+static void explain_deny(const struct question *q, const char *target, char *out)
 {
+    const struct sbx_verdict *v = q->v;
     const char *parent;
 
     if (!strcmp(v->reason, "rule")) {
         snprintf(out, SBX_EXPLAIN_MAX, "blocked: %s (deny rule %.60s of %.60s)", target,
                  v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");
     } else if (!strcmp(v->reason, "consent")) {
+        const char *rule = v->rule->text ? v->rule->text : target;
+
         snprintf(out, SBX_EXPLAIN_MAX,
-                 "blocked: %.160s (asked for by %.60s, not approved); to approve: --approve %.60s, or "
-                 "sbx policy allow network %.60s",
-                 target, v->rule->origin ? v->rule->origin : "a kit",
-                 v->rule->text ? v->rule->text : target, v->rule->text ? v->rule->text : target);
-    } else if (!strcmp(v->reason, "default-deny") && (parent = near_miss(p, host, port))) {
+                 "blocked: %.100s (asked for by %.60s, not approved); to approve: --approve %.60s, or "
+                 "sbx policy allow network %.60s%s%.63s",
+                 target, v->rule->origin ? v->rule->origin : "a kit", rule, rule, q->flag, q->sandbox);
+    } else if (!strcmp(v->reason, "default-deny") && (parent = near_miss(q->p, q->host, q->port))) {
         snprintf(out, SBX_EXPLAIN_MAX,
-                 "blocked: %.80s (no allow rule); to allow it: sbx policy allow network %.80s, or "
+                 "blocked: %.80s (no allow rule); to allow it: sbx policy allow network %.80s%s%.63s, or "
                  "*.%.80s for all hosts of that domain",
-                 target, target, parent);
+                 target, target, q->flag, q->sandbox, parent);
     } else if (!strcmp(v->reason, "default-deny")) {
         snprintf(out, SBX_EXPLAIN_MAX,
-                 "blocked: %.160s (no allow rule); to allow it: sbx policy allow network %.160s",
-                 target, target);
+                 "blocked: %.160s (no allow rule); to allow it: sbx policy allow network %.160s%s%.63s",
+                 target, target, q->flag, q->sandbox);
     } else {
         snprintf(out, SBX_EXPLAIN_MAX, "blocked: %s (%s)", target, reason_text(v->reason));
     }
 }
 
-void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
+void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v, const char *sandbox,
                          const struct sbx_host *host, uint16_t port, char out[SBX_EXPLAIN_MAX])
 {
+    struct question q = { p, v, host, port, sandbox ? " --sandbox " : "", sandbox ? sandbox : "" };
     char target[SBX_HOST_MAX + 12];
 
     target_text(host, port, target, sizeof(target));
     if (v->decision == SBX_DENY)
-        explain_deny(p, v, host, port, target, out);
+        explain_deny(&q, target, out);
     else if (v->rule)
         snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s (rule %.60s of %.60s)", target,
                  v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");

@@ -27,10 +27,10 @@ has "explain names file and line" "$(sbx policy explain --sandbox "$name" api.ex
 
 # The advice of a refusal works as it stands.
 is "denied before" "$(code http://denied.example.com/)" 403
-advice=$(inside curl -sS http://denied.example.com/ | grep -o 'sbx policy allow network [^ ,]*')
-is "a refusal says what to type" "$advice" "sbx policy allow network denied.example.com:80"
+advice=$(inside curl -sS http://denied.example.com/ | grep -o 'sbx policy allow network [^,]*')
+is "a refusal says what to type" "$advice" "sbx policy allow network denied.example.com:80 --sandbox $name"
 # shellcheck disable=SC2086
-exits "what it says can be typed" 0 $advice --sandbox "$name"
+exits "what it says can be typed" 0 $advice
 is "the next request passes" "$(code http://denied.example.com/)" 200
 is "the file has the rule for this sandbox" "$(grep -c "sandbox: \"$name\"" "$config")" 1
 

@@ -159,9 +159,10 @@ const char *sbx_address_class(const struct in6_addr *address);
  * One line for a person: the 403 body, `policy check`, install failures. Names host, port, reason and
  * the rule to add (N6): `blocked: deb.example.com:443 (no allow rule); to allow it: sbx policy allow
  * network deb.example.com:443`. Always fits SBX_EXPLAIN_MAX.
- * @param p may be NULL; else near misses among its rules are named (UP 13)
+ * @param p       may be NULL; else near misses among its rules are named (UP 13)
+ * @param sandbox who asked: a rule for it alone is suggested; NULL: one for all
  */
-void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v,
+void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v, const char *sandbox,
                          const struct sbx_host *host, uint16_t port, char out[SBX_EXPLAIN_MAX]);
 
 /**

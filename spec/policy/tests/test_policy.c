@@ -343,7 +343,7 @@ static void names_that_some_rule_could_allow(void **state)
     }
 }
 
-static void explained(const char *const *rules, const char *target, const char *want)
+static void explained_to(const char *sandbox, const char *const *rules, const char *target, const char *want)
 {
     SBX_AUTO_PTR(sbx_policy) p = NULL;
     char text[SBX_EXPLAIN_MAX];
@@ -354,8 +354,13 @@ static void explained(const char *const *rules, const char *target, const char *
     build(rules, &p);
     assert_int_equal(sbx_target_parse(target, strlen(target), 0, &host, &port, NULL), SBX_OK);
     v = sbx_policy_judge(p, &host, port);
-    sbx_verdict_explain(p, &v, &host, port, text);
+    sbx_verdict_explain(p, &v, sandbox, &host, port, text);
     assert_string_equal(text, want);
+}
+
+static void explained(const char *const *rules, const char *target, const char *want)
+{
+    explained_to(NULL, rules, target, want);
 }
 
 static void the_nearest_rule_and_what_keeps_it_from_matching(void **state)
@@ -409,6 +414,14 @@ static void a_verdict_says_what_to_do(void **state)
     explained((const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
               "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: "
               "--approve localhost:80, or sbx policy allow network localhost:80");
+    explained_to("box", (const char *[]){ NULL }, "a.com:443",
+                 "blocked: a.com:443 (no allow rule); to allow it: sbx policy allow network a.com:443 --sandbox box");
+    explained_to("box", (const char *[]){ "+a.com", NULL }, "x.a.com:443",
+                 "blocked: x.a.com:443 (no allow rule); to allow it: sbx policy allow network x.a.com:443 "
+                 "--sandbox box, or *.a.com for all hosts of that domain");
+    explained_to("box", (const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
+                 "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: --approve "
+                 "localhost:80, or sbx policy allow network localhost:80 --sandbox box");
     explained((const char *[]){ "+**", NULL }, "[::1]:80",
               "blocked: [::1]:80 (this is the sandbox's own; the host's services are "
               "host.docker.internal:PORT)");
