@@ -2,7 +2,7 @@
 # Peers of the gate for its benchmark: squid and tinyproxy from Debian, mitmproxy from PyPI and smokescreen as a Go module into
 # build/peers. What cannot be installed is left out, loudly. Prints the directory for SBX_PEERS on its last line.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 peers=$PWD/build/peers
 mkdir -p "$peers/bin"
 scripts/install-deps.sh soak >&2 || echo "LOUD: not all Debian packages could be installed" >&2
