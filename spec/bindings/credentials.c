@@ -85,10 +85,10 @@ static void decode_remembered(struct sbx_decoder *d, const struct sbx_field *f,
 
     for (size_t i = 0; n->kind == SBX_YAML_MAPPING && i < n->len; i++)
         total += n->entries[i].value->kind == SBX_YAML_MAPPING ? n->entries[i].value->len : 0;
-    if (n->kind != SBX_YAML_MAPPING || n->broken) {
+    if (n->kind != SBX_YAML_MAPPING)
         sbx_decode_type_error(d, n, f->want);
+    if (n->kind != SBX_YAML_MAPPING || n->broken) /* a key given twice was reported */
         return;
-    }
     raw->remembered = sbx_decode_alloc(d, total, sizeof(*raw->remembered));
     for (size_t i = 0; raw->remembered && i < n->len; i++) {
         const struct sbx_yaml_node *of = n->entries[i].value;

@@ -115,11 +115,6 @@ static void check(struct sbx_decoder *d, void *base)
 
     if (raw->preset)
         sbx_bindings_word(d, &raw->preset, "preset", presets);
-    if (raw->rules.len > SBX_RULES_MAX) {
-        sbx_bindings_report(d, SBX_ERROR, &raw->rules, raw->rules.v[SBX_RULES_MAX].at.pos, "rules",
-                            NULL, "%zu rules; at most %d", raw->rules.len, SBX_RULES_MAX);
-        return;
-    }
     for (size_t i = 0; i < raw->rules.len; i++)
         check_rule(d, &raw->rules.v[i]);
 }

@@ -65,9 +65,9 @@ static enum sbx_code check_file(const struct sbx_policy_file *f, struct sbx_err 
     if (f->preset && !sbx_policy_is_preset(f->preset))
         return sbx_err_set(err, SBX_SCHEMA, "preset \"%s\": write allow-all, balanced or deny-all",
                            f->preset);
-    if (f->n_rules > SBX_RULES_MAX)
-        return sbx_err_set(err, SBX_LIMIT, "%zu network rules; at most %d", f->n_rules,
-                           SBX_RULES_MAX);
+    if (f->n_rules > SBX_POLICY_FILE_RULES_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "%zu network rules; a file holds at most %d", f->n_rules,
+                           SBX_POLICY_FILE_RULES_MAX);
     for (size_t i = 0; i < f->n_rules; i++) {
         struct sbx_pattern p;
         enum sbx_code rc = sbx_pattern_parse(f->rules[i].resource, SBX_RULE_USER, &p, NULL, err);

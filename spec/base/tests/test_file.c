@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <sched.h>
 
 #include <cmocka.h>
 
@@ -242,41 +240,6 @@ static void a_tree_deeper_than_any_path_is_removed(void **state)
     assert_false(there("d"));
 }
 
-/* In a child with its own mount namespace. 0: as wanted, 77: may not mount, 1: wrong. */
-static int remove_over_a_mount(void)
-{
-    struct sbx_err err = SBX_ERR_INIT;
-
-    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("keep", "t/a/m", NULL, MS_BIND, NULL))
-        return 77;
-    if (sbx_dir_remove(AT_FDCWD, "t", &err) != SBX_BUSY || !there("keep/mine"))
-        return 1;
-    return strcmp(err.text, "remove t: m is a mount point") ? 1 : 0;
-}
-
-static void removal_stops_at_a_bind_mount_of_the_same_file_system(void **state)
-{
-    int status = 0;
-    pid_t pid;
-
-    (void)state;
-    assert_int_equal(sbx_dir_make("t/a/m", 0755, NULL), SBX_OK);
-    assert_int_equal(sbx_dir_make("keep", 0755, NULL), SBX_OK);
-    put("keep/mine", "x");
-    pid = fork();
-    if (!pid)
-        _exit(remove_over_a_mount());
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status));
-    assert_true(there("keep/mine"));
-    if (WEXITSTATUS(status) == 77) {
-        print_message("SKIPPED: no right to mount here\n");
-        skip();
-    }
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -292,7 +255,6 @@ int main(void)
         FILE_TEST(removal_takes_the_tree_and_not_what_it_points_to),
         FILE_TEST(removal_wants_a_name),
         FILE_TEST(a_tree_deeper_than_any_path_is_removed),
-        FILE_TEST(removal_stops_at_a_bind_mount_of_the_same_file_system),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,6 +312,35 @@ static void the_same_rule_twice_counts_once(void **state)
     assert_string_equal(w->diags.v[0].message, "the same rule as line 2 (a.com)");
 }
 
+static void a_rule_that_can_never_match_is_told(void **state)
+{
+    struct world *w = *state;
+    struct sbx_policy_file f;
+
+    assert_int_equal(load_policy(w, "rules:\n- {decision: allow, resource: 169.254.169.254}\n", &f), SBX_OK);
+    assert_int_equal(f.n_rules, 1);
+    assert_int_equal(w->diags.len, 1);
+    assert_int_equal(w->diags.v[0].severity, SBX_WARNING);
+    assert_string_equal(w->diags.v[0].message, "never matches a request (169.254.169.254)");
+}
+
+static void more_rules_than_the_bound_are_refused(void **state)
+{
+    struct world *w = *state;
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SIZE_MAX);
+    struct sbx_policy_entry *rules = calloc(SBX_POLICY_FILE_RULES_MAX + 1, sizeof(*rules));
+    struct sbx_policy_file f = { false, "balanced", rules, SBX_POLICY_FILE_RULES_MAX + 1, NULL };
+
+    assert_int_equal(sbx_policy_file_save(w->path, &f, &w->err), SBX_LIMIT);
+    assert_non_null(strstr(w->err.text, "network rules; a file holds at most 10000"));
+    free(rules);
+    assert_int_equal(sbx_buf_adds(&text, "rules:\n"), SBX_OK);
+    for (int i = 0; i <= SBX_POLICY_FILE_RULES_MAX; i++)
+        assert_int_equal(sbx_buf_addf(&text, "- {decision: allow, resource: a%d.com}\n", i), SBX_OK);
+    assert_int_equal(load_policy(w, text.ptr, &f), SBX_SCHEMA);
+    assert_string_equal(w->diags.v[0].code, "too-many");
+}
+
 static void what_is_written_is_read_again(void **state)
 {
     struct sbx_policy_entry rules[] = {
@@ -435,6 +464,8 @@ int main(void)
         FILE_TEST(rules_of_the_user),
         FILE_TEST(wrong_policies_are_refused_with_their_line),
         FILE_TEST(the_same_rule_twice_counts_once),
+        FILE_TEST(a_rule_that_can_never_match_is_told),
+        FILE_TEST(more_rules_than_the_bound_are_refused),
         FILE_TEST(what_is_written_is_read_again),
         FILE_TEST(what_would_not_load_is_not_written),
         FILE_TEST(a_symlink_stays_one),

@@ -176,6 +176,9 @@ static const struct {
     { "secrets: {}\n", "unknown field", 1 },
     { "remembered: {work: {a: a}}\n", "not an absolute path", 1 },
     { "remembered: {/work: [a]}\n", "want a mapping", 1 },
+    { "remembered: work\n", "want a mapping", 1 },
+    { "remembered: {/work: {a: [b]}}\n", "want the name of a binding, got a list", 1 },
+    { "remembered: {/work: {a: a}, /work: {}}\n", "given twice", 1 },
     { "bindings:\n  a: 1\n", "want a mapping", 2 },
     { ONE(GOOD "  a:\n" GOOD), "given twice", 5 },
 };
@@ -194,6 +197,24 @@ static void what_is_wrong_is_told_with_its_line(void **state)
                      l.diags.len ? l.diags.v[0].pos.line : 0);
         release(&l);
     }
+}
+
+static void what_can_never_match_is_told(void **state)
+{
+    struct loaded l;
+
+    (void)state;
+    load(&l, ONE("    discovery: []\n    allowedDomains: [169.254.169.254, b.example.com]\n"));
+    assert_int_equal(l.rc, SBX_OK);
+    assert_int_equal(l.diags.len, 1);
+    assert_int_equal(l.diags.v[0].severity, SBX_WARNING);
+    assert_string_equal(l.diags.v[0].message, "never matches a request (169.254.169.254)");
+    assert_int_equal(l.diags.v[0].pos.line, 4);
+    release(&l);
+    /* a key given twice is one finding, not a wrong type too */
+    load(&l, "remembered: {/work: {a: a}, /work: {}}\n");
+    assert_int_equal(l.diags.errors, 1);
+    release(&l);
 }
 
 static struct sbx_binding binding(const char *id, const char **env, const char **domains, size_t n)
@@ -342,6 +363,7 @@ int main(void)
         cmocka_unit_test(the_form_with_discovery_is_read),
         cmocka_unit_test(the_form_by_mechanism_is_read),
         cmocka_unit_test(what_is_wrong_is_told_with_its_line),
+        cmocka_unit_test(what_can_never_match_is_told),
         cmocka_unit_test(a_first_binding_makes_the_file),
         cmocka_unit_test(a_change_leaves_all_other_lines_alone),
         cmocka_unit_test(a_choice_is_remembered_and_forgotten),

@@ -14,7 +14,8 @@
 #include "sbx/kit.h"
 #include "sbx/policy.h"
 
-#define SBX_BINDINGS_MAX 4194304 /* bytes of one file: SBX_RULES_MAX rules of 200 bytes */
+#define SBX_BINDINGS_MAX 4194304 /* bytes of one file: the rules below at 400 bytes each */
+#define SBX_POLICY_FILE_RULES_MAX SBX_KIT_ITEMS_MAX /* what is written has to be read again: the decoder's bound */
 #define SBX_RULE_ID_MAX 64       /* bytes of a rule's id; it is typed by people */
 
 /* ---- settings.yaml ---- */

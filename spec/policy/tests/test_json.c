@@ -73,11 +73,36 @@ static void wrong_rules_are_refused_by_name(void **state)
     }
 }
 
+static void a_list_too_long_is_refused(void **state)
+{
+    SBX_AUTO_JSON json_t *rules = json_array();
+    struct sbx_err err = SBX_ERR_INIT;
+    struct sbx_policy *p = NULL;
+
+    (void)state;
+    for (int i = 0; i <= SBX_RULES_MAX; i++)
+        json_array_append_new(rules, json_integer(i));
+    assert_int_equal(sbx_policy_from_json(rules, NULL, &p, &err), SBX_LIMIT);
+    assert_non_null(strstr(err.text, "network rules; at most"));
+}
+
+static void words_are_those_of_the_files(void **state)
+{
+    (void)state;
+    assert_string_equal(sbx_decision_name(SBX_ALLOW), "allow");
+    assert_string_equal(sbx_decision_name(SBX_DENY), "deny");
+    assert_string_equal(sbx_rule_source_name(SBX_RULE_PRESET), "preset");
+    assert_string_equal(sbx_rule_source_name(SBX_RULE_USER), "user");
+    assert_string_equal(sbx_rule_source_name(SBX_RULE_KIT), "kit");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_go_through_json_unchanged),
         cmocka_unit_test(wrong_rules_are_refused_by_name),
+        cmocka_unit_test(a_list_too_long_is_refused),
+        cmocka_unit_test(words_are_those_of_the_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,10 @@ static const struct {
     { "localhost/k", "oci! registry=localhost repository=k" },
     { "oci://localhost:5000/a__b/c--d.e", "oci! registry=localhost:5000 repository=a__b/c--d.e" },
     { "oci://[::1]:5000/k@" DIGEST, "oci registry=[::1]:5000 repository=k digest=" DIGEST },
+    { "oci-layout:./out:1.0", "layout! path=./out tag=1.0" },
+    { "oci-layout:/a:b/out", "layout! path=/a:b/out" },
+    { "oci-layout:out@" DIGEST, "layout path=out digest=" DIGEST },
+    { "oci-layout:out:1.0@" DIGEST, "layout path=out tag=1.0 digest=" DIGEST },
 };
 
 static void references_of_every_kind(void **state)
@@ -109,6 +113,10 @@ static const struct {
     const char *text, *want; /* a part of the message */
 } bad[] = {
     { "", "write a kit's name" },
+    { "oci-layout:", "no directory; write oci-layout:DIRECTORY:TAG" },
+    { "oci-layout::1.0", "no directory" },
+    { "oci-layout:out:", "tag \"\"" },
+    { "oci-layout:out@sha256:abc", "sha256:abc" },
     { "-x", "write ./-x for a path" },
     { "a\nb", "a control character (byte 0x0a)" },
     { "file://", "file:// without a path" },
@@ -208,6 +216,9 @@ static void only_what_cannot_move_is_consumed(void **state)
         { "./k", NULL },
         { "git+https://h/r#ref=" SHA, NULL },
         { "oci://ghcr.io/o/k@" DIGEST, NULL },
+        { "oci-layout:out@" DIGEST, NULL },
+        { "oci-layout:./out:1.0", "kit reference \"oci-layout:./out:1.0\": a kit in a layout is named by its "
+                                  "digest; write oci-layout:./out@sha256:<digest>" },
         { "oci://ghcr.io/o/k:1.0", "kit reference \"oci://ghcr.io/o/k:1.0\": a registry reference "
                                    "must name a digest, since tags can move; write "
                                    "oci://ghcr.io/o/k@sha256:<digest>" },
