@@ -49,9 +49,10 @@ nghttp2_option *sbx_h2_options(void)
 
 void sbx_h2_consume(struct sbx_h2_end *e, int32_t id, size_t n)
 {
-    if (n && (id ? nghttp2_session_consume(e->session, id, n)
-                 : nghttp2_session_consume_connection(e->session, n)))
-        e->deaf = true; /* out of memory */
+    if (n && !e->mem.failed &&
+        (id ? nghttp2_session_consume(e->session, id, n)
+            : nghttp2_session_consume_connection(e->session, n)))
+        e->deaf = true; /* out of memory: settle() looks */
 }
 
 struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms)
@@ -66,6 +67,8 @@ struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms)
     h->client.h = h->server.h = h;
     h->client.which = SBX_HTTP_CLIENT;
     h->server.which = SBX_HTTP_SERVER;
+    sbx_h2_mem_init(&h->client.mem, false);
+    sbx_h2_mem_init(&h->server.mem, true);
     sbx_h2_guard_init(&h->client);
     sbx_h2_guard_init(&h->server);
     h->client.window = h->server.window = SBX_GATE_H2_WINDOW;
@@ -77,6 +80,14 @@ struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms)
     return NULL;
 }
 
+static void release_end(struct sbx_h2_end *e)
+{
+    if (!e->mem.failed)
+        nghttp2_session_del(e->session);
+    sbx_h2_mem_release(&e->mem);
+    sbx_h2_list_free(e->list);
+}
+
 void sbx_h2_free(struct sbx_h2 *h)
 {
     if (!h)
@@ -84,10 +95,8 @@ void sbx_h2_free(struct sbx_h2 *h)
     while (!sbx_list_empty(&h->streams))
         sbx_h2_stream_free(sbx_container_of(h->streams.next, struct sbx_h2_stream, node));
     sbx_h2_window_return(h);
-    nghttp2_session_del(h->client.session);
-    nghttp2_session_del(h->server.session);
-    sbx_h2_list_free(h->client.list);
-    sbx_h2_list_free(h->server.list);
+    release_end(&h->client);
+    release_end(&h->server);
     free(h);
 }
 
@@ -148,26 +157,44 @@ void sbx_h2_sent(struct sbx_h2_end *e, const nghttp2_frame *frame)
         e->why = (struct sbx_h2_why){ "h2-protocol", frame->goaway.error_code };
 }
 
+static void record_end(struct sbx_h2 *h, const char *reason)
+{
+    if (!h->recorded)
+        h->host.fault(h->host.ctx, NULL, 0, reason);
+    h->recorded = true;
+}
+
+/* A session without memory is in no state to be asked anything: both sides are over at once. */
+static bool has_failed(struct sbx_h2 *h)
+{
+    if (!h->client.mem.failed && !h->server.mem.failed)
+        return false;
+    record_end(h, "h2-failed");
+    h->client.ended = h->client.deaf = h->server.ended = h->server.deaf = true;
+    h->client.out_len = h->server.out_len = 0;
+    return true;
+}
+
 /* What the state of one side means for the other, after anything has happened. */
 static void settle(struct sbx_h2 *h)
 {
     bool server_was = h->server.away || h->server.ended;
 
+    if (has_failed(h))
+        return;
     if (h->client.why.reason)
         send_away(&h->client, h->client.why.code);
     if (h->server.why.reason)
         send_away(&h->server, h->server.why.code);
-    if ((h->client.why.reason || h->server.why.reason) && !h->recorded) {
-        h->recorded = true;
-        h->host.fault(h->host.ctx, NULL, 0,
-                      h->client.why.reason ? h->client.why.reason : "h2-server");
-    }
+    if (h->client.why.reason || h->server.why.reason)
+        record_end(h, h->client.why.reason ? h->client.why.reason : "h2-server");
     if (h->client.away || is_over(&h->client))
         send_away(&h->server, NGHTTP2_NO_ERROR);
     if (!server_was && (h->server.away || h->server.ended))
         lose_server(h);
     if (h->server.ended || !nghttp2_session_check_request_allowed(h->server.session))
         sbx_h2_drain(h);
+    (void)has_failed(h); /* while all that was done */
 }
 
 int sbx_h2_input(struct sbx_h2 *h, enum sbx_http_end from, const void *data, size_t len)
@@ -203,7 +230,7 @@ static bool next_frame(struct sbx_h2_end *e)
         return true;
     }
     if (n < 0 && !e->why.reason)
-        e->ended = true; /* out of memory */
+        e->why = (struct sbx_h2_why){ "h2-failed", NGHTTP2_INTERNAL_ERROR };
     return false;
 }
 
@@ -240,7 +267,7 @@ void sbx_h2_ended(struct sbx_h2 *h, enum sbx_http_end side)
     struct sbx_h2_end *e = end_of(h, side);
     bool away = h->server.away;
 
-    if (e->ended)
+    if (e->ended || has_failed(h))
         return;
     e->ended = e->deaf = true;
     e->out_len = 0;
@@ -289,6 +316,8 @@ uint64_t sbx_h2_tick(struct sbx_h2 *h, uint64_t now_ms)
     uint64_t client, server;
 
     h->now_ms = now_ms;
+    if (has_failed(h))
+        return SBX_GATE_H2_TICK_MS;
     client = watch_list(&h->client);
     server = watch_list(&h->server);
     if (now_ms >= h->watch_ms) {

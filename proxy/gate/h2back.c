@@ -1,6 +1,4 @@
 /* The session that faces the server: requests go out, replies come in. See h2part.h. */
-#include <malloc.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "h2part.h"
@@ -172,39 +170,6 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     return 0;
 }
 
-/* Requests carry secrets (http.h, add), and nghttp2 keeps copies: its memory is wiped when it is done. */
-static void *wiped_malloc(size_t size, void *ctx)
-{
-    (void)ctx;
-    return malloc(size);
-}
-
-static void wiped_free(void *p, void *ctx)
-{
-    (void)ctx;
-    if (p)
-        explicit_bzero(p, malloc_usable_size(p));
-    free(p);
-}
-
-static void *wiped_calloc(size_t n, size_t size, void *ctx)
-{
-    (void)ctx;
-    return calloc(n, size);
-}
-
-static void *wiped_realloc(void *p, size_t size, void *ctx)
-{
-    size_t had = p ? malloc_usable_size(p) : 0;
-    void *to = malloc(size);
-
-    if (to && p) {
-        memcpy(to, p, had < size ? had : size);
-        wiped_free(p, ctx);
-    }
-    return to;
-}
-
 static int submit_first_settings(nghttp2_session *session)
 {
     static const nghttp2_settings_entry settings[] = {
@@ -219,7 +184,6 @@ static int submit_first_settings(nghttp2_session *session)
 
 nghttp2_session *sbx_h2_back_new(struct sbx_h2_end *e)
 {
-    static nghttp2_mem mem = { NULL, wiped_malloc, wiped_free, wiped_calloc, wiped_realloc };
     nghttp2_session_callbacks *cb = sbx_h2_callbacks();
     nghttp2_option *option = sbx_h2_options();
     nghttp2_session *session = NULL;
@@ -230,11 +194,9 @@ nghttp2_session *sbx_h2_back_new(struct sbx_h2_end *e)
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
         nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
         nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-        if (nghttp2_session_client_new3(&session, cb, e, option, &mem) == 0 &&
-            submit_first_settings(session)) {
-            nghttp2_session_del(session);
-            session = NULL;
-        }
+        if (nghttp2_session_client_new3(&session, cb, e, option, &e->mem.calls) == 0 &&
+            submit_first_settings(session))
+            session = NULL; /* its memory goes with e->mem */
     }
     nghttp2_session_callbacks_del(cb);
     nghttp2_option_del(option);

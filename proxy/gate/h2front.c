@@ -268,10 +268,9 @@ nghttp2_session *sbx_h2_front_new(struct sbx_h2_end *e)
         nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
         nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
         nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
-        if (nghttp2_session_server_new2(&session, cb, e, option) == 0 && submit_first_settings(session)) {
-            nghttp2_session_del(session);
-            session = NULL;
-        }
+        if (nghttp2_session_server_new3(&session, cb, e, option, &e->mem.calls) == 0 &&
+            submit_first_settings(session))
+            session = NULL; /* its memory goes with e->mem */
     }
     nghttp2_session_callbacks_del(cb);
     nghttp2_option_del(option);

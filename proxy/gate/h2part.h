@@ -11,6 +11,7 @@
  *     h2head.c   header lists: gathering, what goes on
  *     h2stream.c streams, queues
  *     h2window.c windows of the server that grow
+ *     h2mem.c    memory of the sessions
  *     h2guard.c  what one side may ask for without any use
  */
 #ifndef SBX_GATE_H2PART_H
@@ -64,10 +65,19 @@ struct sbx_h2_why {
     uint32_t code;
 };
 
+/** Where a session has its memory from. */
+struct sbx_h2_mem {
+    nghttp2_mem calls;
+    struct sbx_list blocks;
+    bool wipe;
+    bool failed; /**< the session is not to be used any more, nor deleted: sbx_h2_mem_release() */
+};
+
 struct sbx_h2_end {
     struct sbx_h2 *h;
     enum sbx_http_end which;
     nghttp2_session *session;
+    struct sbx_h2_mem mem;
     struct sbx_h2_list *list;  /**< NULL: no header block is open */
     uint64_t list_ms;          /**< when it began */
     unsigned continuations;    /**< frames of the block */
@@ -155,6 +165,10 @@ void sbx_h2_reply_fields(const struct sbx_h2_list *l, struct sbx_h2_fields *ret)
 void sbx_h2_trailer_fields(const struct sbx_h2_list *l, struct sbx_h2_fields *ret);
 /** `name` is a literal; the value is borrowed until the frame was submitted. */
 void sbx_h2_add(struct sbx_h2_fields *f, const char *name, struct sbx_slice value, uint8_t flags);
+
+/* h2mem.c */
+void sbx_h2_mem_init(struct sbx_h2_mem *m, bool wipe);
+void sbx_h2_mem_release(struct sbx_h2_mem *m); /**< Free what is left. */
 
 /* h2guard.c */
 void sbx_h2_guard_init(struct sbx_h2_end *e);
