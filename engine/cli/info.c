@@ -14,7 +14,7 @@ json_t *sbx_published_json(const struct sbx_published *v, size_t n)
             list,
             json_pack("{s:s,s:o,s:i,s:s,s:o,s:o}", "host_ip", v[i].host_ip, "host_port",
                       v[i].host_port ? json_integer(v[i].host_port) : json_null(), "sandbox_port",
-                      (int)v[i].sandbox_port, "protocol", v[i].ipv6 ? "tcp6" : "tcp4", "name",
+                      (int)v[i].sandbox_port, "protocol", sbx_published_protocol(&v[i]), "name",
                       text(v[i].name), "kit", text(v[i].kit)));
     return list;
 }
@@ -27,8 +27,8 @@ static json_t *open_ports(const struct sbx_sandbox_info *i)
 
 const char *sbx_published_text(struct sbx_arena *arena, const struct sbx_published *p)
 {
-    return sbx_arena_printf(arena, p->ipv6 ? "[%s]:%u->%u/tcp6" : "%s:%u->%u/tcp4", p->host_ip,
-                            p->host_port, p->sandbox_port);
+    return sbx_arena_printf(arena, p->ipv6 ? "[%s]:%u->%u/%s" : "%s:%u->%u/%s", p->host_ip,
+                            p->host_port, p->sandbox_port, sbx_published_protocol(p));
 }
 
 const char *sbx_info_ports(struct sbx_arena *arena, const struct sbx_sandbox_info *i)

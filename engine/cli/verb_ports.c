@@ -33,7 +33,7 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_published *v, s
         const char *cells[] = { v[i].host_ip,
                                 host,
                                 inside,
-                                v[i].ipv6 ? "tcp6" : "tcp4",
+                                sbx_published_protocol(&v[i]),
                                 v[i].name,
                                 v[i].kit };
 
@@ -166,7 +166,7 @@ static const struct sbx_verb v_publish = {
              "reaches it\n"
              "(127.0.0.1); without HOST_PORT a free port is chosen and stays the same at every start. "
              "PROTOCOL is\n"
-             "tcp4 (default), tcp6 or tcp (both); UDP cannot be published. The service inside may "
+             "tcp4 (default), tcp6 or tcp (both), udp4, udp6 or udp (both). The service inside may "
              "listen on all\n"
              "addresses or on its loopback alone. A stopped sandbox is started. All are published or "
              "none.",

@@ -13,16 +13,24 @@ static const char *loopback(bool ipv6)
     return ipv6 ? "::1" : "127.0.0.1";
 }
 
-/* "127.0.0.1:8080": how the gate knows it. */
+/* "127.0.0.1:8080", "127.0.0.1:8080/udp": how the gate knows it. */
 static const char *port_id(const struct sbx_published *p, char id[64])
 {
-    snprintf(id, 64, p->ipv6 ? "[%s]:%u" : "%s:%u", p->host_ip, p->host_port);
+    snprintf(id, 64, p->ipv6 ? "[%s]:%u%s" : "%s:%u%s", p->host_ip, p->host_port,
+             p->udp ? "/udp" : "");
     return id;
+}
+
+const char *sbx_published_protocol(const struct sbx_published *p)
+{
+    if (p->udp)
+        return p->ipv6 ? "udp6" : "udp4";
+    return p->ipv6 ? "tcp6" : "tcp4";
 }
 
 static bool same(const struct sbx_published *a, const struct sbx_published *b)
 {
-    return a->ipv6 == b->ipv6 && a->sandbox_port == b->sandbox_port &&
+    return a->ipv6 == b->ipv6 && a->udp == b->udp && a->sandbox_port == b->sandbox_port &&
            a->host_port == b->host_port && !strcmp(a->host_ip, b->host_ip);
 }
 
@@ -52,9 +60,11 @@ static enum sbx_code push(struct sbx_box *box, const struct sbx_published *p, st
 static enum sbx_code push_spec(struct sbx_box *box, const struct sbx_port_spec *s,
                                struct sbx_err *err)
 {
-    bool both = s->protocol == SBX_PORT_TCP, ipv6 = s->protocol == SBX_PORT_TCP6;
+    bool both = s->protocol == SBX_PORT_TCP || s->protocol == SBX_PORT_UDP,
+         ipv6 = s->protocol == SBX_PORT_TCP6 || s->protocol == SBX_PORT_UDP6;
     struct sbx_published p = { .host_port = s->host_port, .sandbox_port = s->sandbox_port,
-                               .fixed = s->host_port != 0, .ipv6 = ipv6 };
+                               .fixed = s->host_port != 0, .ipv6 = ipv6,
+                               .udp = s->protocol >= SBX_PORT_UDP };
     enum sbx_code rc;
 
     p.host_ip = *s->host_ip ? sbx_arena_strdup(box->arena, s->host_ip) : loopback(ipv6);
@@ -74,17 +84,13 @@ static enum sbx_code push_plan(struct sbx_box *box, struct sbx_err *err)
         const struct sbx_plan_port *port = &box->plan->ports[i];
         const char *protocol = port->protocol && *port->protocol ? port->protocol : "tcp";
         struct sbx_published p = {
-            .sandbox_port = (uint16_t)port->container, .ipv6 = !strcmp(protocol, "tcp6"),
+            .sandbox_port = (uint16_t)port->container,
+            .ipv6 = !strcmp(protocol, "tcp6") || !strcmp(protocol, "udp6"),
+            .udp = !strncmp(protocol, "udp", 3),
             .name = port->name && *port->name ? sbx_arena_strdup(box->arena, port->name) : NULL,
             .kit = sbx_arena_strdup(box->arena, port->kit),
         };
 
-        if (!strncmp(protocol, "udp", 3)) {
-            sbx_event_send(box->e, SBX_EVENT_WARNING, NULL,
-                           "port %d/udp (kit %s) is not published: only TCP ports can be",
-                           port->container, port->kit);
-            continue;
-        }
         p.host_ip = loopback(p.ipv6);
         rc = push(box, &p, err);
     }
@@ -114,8 +120,9 @@ static enum sbx_code hand_over(struct sbx_box *box, const struct sbx_published *
     fds[1] = helper;
     return rc ? rc
               : sbx_gate_ask_with(box,
-                                  json_pack("{s:s, s:s, s:i}", "op", "publish", "id",
-                                            port_id(p, id), "port", (int)p->sandbox_port),
+                                  json_pack("{s:s, s:s, s:i, s:s}", "op", "publish", "id",
+                                            port_id(p, id), "port", (int)p->sandbox_port, "protocol",
+                                            p->udp ? "udp" : "tcp"),
                                   fds, 2, NULL, err);
 }
 
@@ -140,12 +147,12 @@ static enum sbx_code open_one(struct sbx_box *box, struct sbx_published *p, bool
     return rc ? rc : hand_over(box, p, fd, err);
 }
 
-/* The IPv6 half of "tcp" takes the number that the IPv4 half has. */
+/* The IPv6 half of "tcp" or "udp" takes the number that the IPv4 half has. */
 static struct sbx_published *other_half(struct sbx_record *r, size_t i)
 {
     struct sbx_published *p = &r->ports[i], *next = p + 1;
 
-    if (i + 1 >= r->n_ports || p->ipv6 || !next->ipv6 || next->sandbox_port != p->sandbox_port ||
+    if (i + 1 >= r->n_ports || p->ipv6 || !next->ipv6 || next->udp != p->udp || next->sandbox_port != p->sandbox_port ||
         p->kit || next->kit || strcmp(next->host_ip, "::1") || strcmp(p->host_ip, "127.0.0.1") ||
         next->host_port)
         return NULL;
@@ -273,8 +280,11 @@ enum sbx_code sbx_sandbox_publish(struct sbx_engine *e, const char *name,
 
 static bool fits(const struct sbx_published *p, const struct sbx_port_spec *s)
 {
-    if (s->protocol == SBX_PORT_TCP4 || s->protocol == SBX_PORT_TCP6)
-        if (p->ipv6 != (s->protocol == SBX_PORT_TCP6))
+    if (s->protocol != SBX_PORT_ANY && p->udp != (s->protocol >= SBX_PORT_UDP))
+        return false;
+    if (s->protocol == SBX_PORT_TCP4 || s->protocol == SBX_PORT_UDP4 ||
+        s->protocol == SBX_PORT_TCP6 || s->protocol == SBX_PORT_UDP6)
+        if (p->ipv6 != (s->protocol == SBX_PORT_TCP6 || s->protocol == SBX_PORT_UDP6))
             return false;
     return p->sandbox_port == s->sandbox_port && (!s->host_port || s->host_port == p->host_port) &&
            (!*s->host_ip || !strcmp(s->host_ip, p->host_ip));

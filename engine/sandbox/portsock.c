@@ -1,4 +1,4 @@
-/* Listening sockets of the host for published ports. */
+/* Sockets of the host for published ports. */
 #include "portsock.h"
 
 #include <arpa/inet.h>
@@ -45,7 +45,7 @@ static enum sbx_code explain(const struct sbx_published *p, struct sbx_err *err)
 enum sbx_code sbx_port_listen(struct sbx_published *p, int *ret, struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = socket(p->ipv6 ? AF_INET6 : AF_INET,
-                                SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                                (p->udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_storage ss;
     socklen_t len = fill(p, &ss);
     int one = 1;
@@ -54,10 +54,11 @@ enum sbx_code sbx_port_listen(struct sbx_published *p, int *ret, struct sbx_err 
         return sbx_err_set(err, SBX_SCHEMA, "\"%s\" is no address", p->host_ip);
     if (fd < 0)
         return explain(p, err);
-    /* what a restart left in TIME_WAIT does not keep the port; a listener still does */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+    /* What a restart left in TIME_WAIT does not keep the port; a listener still does. With UDP the option would
+     * let two programs have the port. */
+    if ((!p->udp && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one))) ||
         (p->ipv6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one))) ||
-        bind(fd, (struct sockaddr *)&ss, len) || listen(fd, BACKLOG) ||
+        bind(fd, (struct sockaddr *)&ss, len) || (!p->udp && listen(fd, BACKLOG)) ||
         getsockname(fd, (struct sockaddr *)&ss, &len))
         return explain(p, err);
     p->host_port = ntohs(p->ipv6 ? ((struct sockaddr_in6 *)&ss)->sin6_port

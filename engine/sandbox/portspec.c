@@ -25,7 +25,8 @@ static bool read_port(const char *text, size_t len, bool any, uint16_t *ret)
 static enum sbx_code wrong(const char *text, const char *why, struct sbx_err *err)
 {
     return sbx_err_set(err, SBX_USAGE,
-                       "port \"%.100s\": %s; write [[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/tcp|tcp4|tcp6]",
+                       "port \"%.100s\": %s; write [[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/PROTOCOL], "
+                       "PROTOCOL tcp4, tcp6, tcp, udp4, udp6 or udp",
                        text, why);
 }
 
@@ -33,11 +34,9 @@ static enum sbx_code read_protocol(const char *text, const char *protocol,
                                    struct sbx_port_spec *ret, struct sbx_err *err)
 {
     static const char *const names[] = { [SBX_PORT_TCP] = "tcp", [SBX_PORT_TCP4] = "tcp4",
-                                         [SBX_PORT_TCP6] = "tcp6" };
+                                         [SBX_PORT_TCP6] = "tcp6", [SBX_PORT_UDP] = "udp",
+                                         [SBX_PORT_UDP4] = "udp4", [SBX_PORT_UDP6] = "udp6" };
 
-    if (!strncasecmp(protocol, "udp", 3))
-        return sbx_err_set(err, SBX_UNSUPPORTED,
-                           "port \"%.100s\": UDP ports cannot be published, only TCP ones", text);
     for (size_t i = SBX_PORT_TCP; i < SBX_ARRAY_LEN(names); i++)
         if (!strcasecmp(protocol, names[i])) {
             ret->protocol = (enum sbx_port_protocol)i;
@@ -67,7 +66,11 @@ static enum sbx_code read_ip(const char *text, const char *ip, size_t len,
     inet_ntop(family, bytes, ret->host_ip, sizeof(ret->host_ip));
     if (ret->protocol == SBX_PORT_ANY)
         ret->protocol = brackets ? SBX_PORT_TCP6 : SBX_PORT_TCP4;
-    if (ret->protocol == SBX_PORT_TCP || brackets != (ret->protocol == SBX_PORT_TCP6))
+    if (ret->protocol == SBX_PORT_TCP) /* the address says which of the two */
+        ret->protocol = brackets ? SBX_PORT_TCP6 : SBX_PORT_TCP4;
+    if (ret->protocol == SBX_PORT_UDP)
+        ret->protocol = brackets ? SBX_PORT_UDP6 : SBX_PORT_UDP4;
+    if (brackets != (ret->protocol == SBX_PORT_TCP6 || ret->protocol == SBX_PORT_UDP6))
         return wrong(text, "address and protocol are of different families", err);
     return SBX_OK;
 }

@@ -27,9 +27,9 @@ static json_t *ports_json(const struct sbx_record *r)
 
     for (size_t i = 0; i < r->n_ports; i++) {
         const struct sbx_published *p = &r->ports[i];
-        json_t *o = json_pack("{s:s, s:i, s:i, s:b, s:b, s:s*, s:s*}", "hostIp", p->host_ip,
+        json_t *o = json_pack("{s:s, s:i, s:i, s:b, s:b, s:b, s:s*, s:s*}", "hostIp", p->host_ip,
                               "hostPort", (int)p->host_port, "sandboxPort", (int)p->sandbox_port,
-                              "ipv6", p->ipv6, "fixed", p->fixed, "name", p->name, "kit", p->kit);
+                              "ipv6", p->ipv6, "udp", p->udp, "fixed", p->fixed, "name", p->name, "kit", p->kit);
 
         if (json_array_append_new(list, o)) {
             json_decref(list);
@@ -113,6 +113,7 @@ static bool read_ports(struct sbx_arena *arena, const json_t *o, struct sbx_reco
         *p = (struct sbx_published){
             .host_ip = str(arena, one, "hostIp"), .host_port = (uint16_t)host,
             .sandbox_port = (uint16_t)inside, .ipv6 = json_is_true(json_object_get(one, "ipv6")),
+            .udp = json_is_true(json_object_get(one, "udp")),
             .fixed = json_is_true(json_object_get(one, "fixed")),
             .name = str(arena, one, "name"), .kit = str(arena, one, "kit"),
         };

@@ -35,6 +35,8 @@
 #define SBX_GATE_IDLE_MS 7200000    /* a tunnel without a byte; long-polling agents need hours */
 #define SBX_GATE_HALF_MS 900000     /* the same once one side has ended */
 #define SBX_GATE_DRAIN_MS 5000      /* for what came before a reset: else a server that does not read holds it */
+#define SBX_GATE_UDP_MS 180000      /* a peer of a UDP port is silent: what NATs of the kernel give a stream */
+#define SBX_GATE_UDP_UNANSWERED_MS 30000 /* the same where nobody inside has answered */
 #define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
 
 #define SBX_GATE_SHAKE_MS 5000      /* TLS of one side of an intercepted connection: two round trips */
@@ -54,6 +56,10 @@
 #define SBX_GATE_CONTROL_CLIENTS 16     /* the engine's commands at once */
 #define SBX_GATE_CONTROL_LINE_MAX 4096  /* bytes; requests are one small object */
 #define SBX_GATE_PORTS 256              /* published inward; each is a listener */
+#define SBX_GATE_UDP_PEERS 256          /* addresses that send to one UDP port; each has a socket */
+#define SBX_GATE_UDP_PEERS_ALL 1024     /* of all ports of a sandbox */
+#define SBX_GATE_UDP_HELD 4194304       /* bytes of datagrams that wait for a socket inside */
+#define SBX_GATE_UDP_ROUNDS 64          /* datagrams of one socket before others get their turn */
 #define SBX_GATE_ARRIVALS 256           /* connections from outside that wait for the inside */
 #define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */
 #define SBX_GATE_PASSED 2               /* descriptors of one control request */

@@ -1,7 +1,8 @@
 /**
  * @file
  * Ports inward: the engine hands over listening sockets of the host (docs/gate-config.md 4); a connection
- * to one goes to 127.0.0.1 or ::1 inside, by a socket that the helper makes there.
+ * to one goes to 127.0.0.1 or ::1 inside, by a socket that the helper makes there. Datagrams too: each
+ * address that sends some has a socket inside.
  */
 #ifndef SBX_GATE_INBOUND_H
 #define SBX_GATE_INBOUND_H
@@ -16,11 +17,11 @@ struct sbx_passed {
     unsigned n;
 };
 
-/** {"op":"publish","id":TEXT,"port":N} with a listener and a connection to the helper. */
+/** {"op":"publish","id":TEXT,"port":N,"protocol":"tcp|udp"} (tcp: if not given) with a listener and a connection to the helper. */
 json_t *sbx_inbound_publish(struct sbx_gate *g, json_t *request, struct sbx_passed *passed);
 /** {"op":"unpublish","id":TEXT}: the listener and its connections end. */
 json_t *sbx_inbound_unpublish(struct sbx_gate *g, json_t *request);
-/** {"op":"ports"}: {"ok":true,"ports":[{"id","port","connections"}]} */
+/** {"op":"ports"}: {"ok":true,"ports":[{"id","protocol","port","connections"}]} */
 json_t *sbx_inbound_list(struct sbx_gate *g, json_t *request);
 void sbx_inbound_close(struct sbx_gate *g);
 

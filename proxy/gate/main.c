@@ -14,7 +14,8 @@
 #include "inbound.h"
 #include "trust.h"
 
-#define SPARE_FDS 128 /* everything but connections: log, map, doors, control, files of a lookup, attempts */
+/* everything but connections: log, map, doors, control, files of a lookup, attempts, peers of UDP ports */
+#define SPARE_FDS (128 + SBX_GATE_UDP_PEERS)
 
 struct options {
     int config_dir, log, log_dir, map, netns, control, status, ended, pidfd, ca_cert, ca_key, upstream;

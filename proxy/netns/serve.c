@@ -133,9 +133,9 @@ static bool take_watch(struct sbx_server *s, int client, struct request *r)
     return answer(client, "ok", NULL, 0);
 }
 
-static bool give_socket(int client, int family)
+static bool give_socket(int client, int family, int type)
 {
-    SBX_AUTO_FD int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SBX_AUTO_FD int fd = socket(family, type | SOCK_CLOEXEC, 0);
     struct sbx_err err = SBX_ERR_INIT;
 
     if (fd < 0) {
@@ -167,9 +167,13 @@ static bool handle(struct sbx_server *s, struct clients *c, int who, bool *quit)
     else if (!strcmp(r.text, "watch"))
         stays = take_watch(s, fd, &r);
     else if (!strcmp(r.text, "socket tcp4"))
-        stays = give_socket(fd, AF_INET);
+        stays = give_socket(fd, AF_INET, SOCK_STREAM);
     else if (!strcmp(r.text, "socket tcp6"))
-        stays = give_socket(fd, AF_INET6);
+        stays = give_socket(fd, AF_INET6, SOCK_STREAM);
+    else if (!strcmp(r.text, "socket udp4"))
+        stays = give_socket(fd, AF_INET, SOCK_DGRAM);
+    else if (!strcmp(r.text, "socket udp6"))
+        stays = give_socket(fd, AF_INET6, SOCK_DGRAM);
     else if (!strcmp(r.text, "cookie"))
         stays = give_cookie(s, fd);
     else if (!strcmp(r.text, "quit"))

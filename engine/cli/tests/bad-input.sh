@@ -126,7 +126,8 @@ t 2 'port "a:80"' create shell --publish a:80
 t 2 "--publish: port" run shell -p 80:80:80:80
 t 2 "ranges are not taken" ports publish nobody 8000-8010
 t 2 "address and protocol are of different families" ports publish nobody 127.0.0.1:1:2/tcp6
-t 1 "UDP ports cannot be published" ports nobody --publish 53/udp
+t 1 "sandbox nobody not found" ports nobody --publish 53/udp
+t 2 "no such protocol" ports nobody --publish 53/sctp
 t 2 "one at a time" ports nobody --publish 1 --unpublish 2
 t 1 "sandbox nobody not found" ports nobody
 t 1 "sandbox nobody not found" ports ls nobody

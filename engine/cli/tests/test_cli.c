@@ -350,8 +350,6 @@ static void names_users_know_are_refused_by_name(void **state)
         "run claude --clone",
         "template save a b",
         "policy profile x",
-        "create shell --publish 53:53/udp",
-        "ports publish box 53/udp",
     };
 
     (void)state;

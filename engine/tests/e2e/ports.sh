@@ -21,6 +21,7 @@ setup:
     - { command: ["perl", "/usr/local/lib/service.pl", "any", "0.0.0.0", "7001"], background: true }
     - { command: ["perl", "/usr/local/lib/service.pl", "loopback", "127.0.0.1", "7002"], background: true }
     - { command: ["perl", "/usr/local/lib/service.pl", "six", "::1", "7003"], background: true }
+    - { command: ["perl", "-MIO::Socket::INET", "-e", "$s = IO::Socket::INET->new(LocalAddr => '127.0.0.1:7053', Proto => 'udp') or die; send $s, \"udp $d\", 0, $p while $p = recv $s, $d, 65536, 0"], background: true }
 SPEC
 { printf 'setup:\n  install:\n    - command: |\n        cat >/usr/local/lib/service.pl <<'"'EOF'"'\n'
   sed 's/^/        /' "$work/service.pl"; printf '        EOF\n'; sed -n '/startup:/,$p' "$work/web/spec.yaml"; } >"$work/setup"
@@ -47,15 +48,12 @@ new_name
 exits "a host port in use fails the create" 1 sbx create --runtime "$runtime" shell --name "$name" -p "$taken:80" "$ws"
 has "and says so" "$out" "port 127.0.0.1:$taken of this machine is in use"
 hasnt "nothing is left" "$(sbx ls -q)" "$name"
-exits "UDP is refused by name" 1 sbx create --runtime "$runtime" shell --name "$name" -p 53:53/udp "$ws"
-has "as what it is" "$out" "UDP ports cannot be published"
 
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/web" --name "$name" -p 7003 "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
-has "a kit's UDP port is told" "$(cat "$work/create.log")" "7053/udp (kit web) is not published"
 any=$(port_of 7001) loop=$(port_of 7002) six=$(port_of 7003)
-is "three ports" "$(sbx ports ls "$name" --json | jq '.ports | length')" 3
+is "four ports" "$(sbx ports ls "$name" --json | jq '.ports | length')" 4
 until_greets 127.0.0.1 "$any" any "a service on 0.0.0.0"
 until_greets 127.0.0.1 "$loop" loopback "a service on 127.0.0.1"
 until_greets 127.0.0.1 "$six" six "a service on ::1 alone"
@@ -63,6 +61,21 @@ is "the host side is loopback" "$(sbx ports "$name" --json | jq -r '[.ports[].ho
 has "ls shows them" "$(sbx ls)" "127.0.0.1:$any->7001/tcp4"
 is "ls --json has them" "$(sbx ls --json | jq -r ".sandboxes[] | select(.name == \"$name\") | .ports[] | select(.sandbox_port == 7002) | .host_port")" "$loop"
 has "inspect has them" "$(sbx inspect "$name")" "127.0.0.1:$any->7001/tcp4 (kit web)"
+
+# Datagrams.
+echo_of() { # PORT TEXT: the answer to a datagram; one that is lost is sent again
+    perl -MIO::Socket::INET -MIO::Select -e '
+        my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ARGV[0], Proto => "udp") or die;
+        for (1 .. 50) { send $s, $ARGV[1], 0; next unless IO::Select->new($s)->can_read(0.2);
+            next unless defined recv $s, my $d, 65536, 0; print $d; last }' "$1" "$2"
+}
+datagrams=$(port_of 7053)
+is "a kit's UDP port" "$(echo_of "$datagrams" hello)" "udp hello"
+has "is shown as what it is" "$(sbx ports "$name")" udp4
+exits "one more, at both loopbacks" 0 sbx ports publish "$name" 7053/udp
+has "is told" "$out" "->7053/udp6"
+is "answers too" "$(echo_of "$(sbx ports "$name" --json | jq '[.ports[] | select(.protocol == "udp6")][0].host_port')" again)" "udp again"
+exits "and is taken back" 0 sbx ports unpublish "$name" "$(sbx ports "$name" --json | jq '[.ports[] | select(.protocol == "udp6")][0].host_port')":7053/udp
 
 # Bytes: a megabyte there and back over a half-closed connection, and many connections at once.
 perl -MIO::Socket::INET -e '
@@ -118,7 +131,8 @@ exits "stop" 0 sbx stop "$name"
 is "closed" "$(greet 127.0.0.1 "$any")" refused
 hasnt "ls shows no ports of it" "$(sbx ls | grep "^$name ")" "->"
 exits "start" 0 sbx start "$name"
-is "the same numbers" "$(port_of 7001) $(port_of 7002) $(port_of 7003)" "$any $loop $six"
+is "the same numbers" "$(port_of 7001) $(port_of 7002) $(port_of 7003) $(port_of 7053)" "$any $loop $six $datagrams"
+is "datagrams go in again" "$(echo_of "$datagrams" after)" "udp after"
 until_greets 127.0.0.1 "$any" any "open again"
 exits "stop again" 0 sbx stop "$name"
 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:$ARGV[0]", ReuseAddr => 1) or die; $| = 1; print "on\n"; sleep 300' "$loop" >"$work/other" &

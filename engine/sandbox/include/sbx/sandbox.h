@@ -104,16 +104,25 @@ const char *sbx_name_default(const char *agent, const char *workspace, struct sb
 #define SBX_PORTS_MAX 256   /* of one sandbox; each is a listening socket of its gate */
 #define SBX_HOST_IP_MAX 46  /* bytes of an address with its end: INET6_ADDRSTRLEN */
 
-enum sbx_port_protocol { SBX_PORT_ANY, SBX_PORT_TCP, SBX_PORT_TCP4, SBX_PORT_TCP6 };
+enum sbx_port_protocol {
+    SBX_PORT_ANY,
+    SBX_PORT_TCP,
+    SBX_PORT_TCP4,
+    SBX_PORT_TCP6,
+    SBX_PORT_UDP,
+    SBX_PORT_UDP4,
+    SBX_PORT_UDP6
+};
 
 /** "[[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/PROTOCOL]" as typed. */
 struct sbx_port_spec {
     char host_ip[SBX_HOST_IP_MAX]; /**< "": loopback of the protocol's family */
     uint16_t host_port;            /**< 0: any, and then the same at every start */
     uint16_t sandbox_port;
-    enum sbx_port_protocol protocol; /**< ANY: IPv4, or IPv6 where host_ip is; TCP: both loopbacks */
+    /** ANY: TCP over IPv4, or over IPv6 where host_ip is; TCP, UDP: both loopbacks */
+    enum sbx_port_protocol protocol;
 };
-/** @return SBX_OK, SBX_USAGE (err says what to write), SBX_UNSUPPORTED (UDP) */
+/** @return SBX_OK, SBX_USAGE (err says what to write) */
 SBX_MUST_USE enum sbx_code sbx_port_spec_parse(const char *text, struct sbx_port_spec *ret,
                                           struct sbx_err *err);
 
@@ -122,10 +131,12 @@ struct sbx_published {
     const char *host_ip;
     uint16_t host_port; /**< 0: not chosen yet */
     uint16_t sandbox_port;
-    bool ipv6;          /**< protocol: "tcp4" or "tcp6" */
+    bool ipv6, udp;     /**< protocol: "tcp4", "tcp6", "udp4" or "udp6" */
     bool fixed;         /**< the user asked for this host port */
     const char *name, *kit; /**< of a kit's ports[]; NULL: none */
 };
+
+const char *sbx_published_protocol(const struct sbx_published *p); /**< "tcp4" ... */
 
 struct sbx_create {
     const char *name; /**< NULL: sbx_name_default() */
