@@ -262,7 +262,7 @@ static void what_is_no_request_is_answered_with_an_error(void **state)
 {
     struct fixture *f = *state;
     static const char *const requests[] = {
-        "x", "doors now", "socket", "socket udp4", "Doors", "\n"
+        "x", "doors now", "socket", "socket sctp4", "Doors", "\n"
     };
     char longest[1024];
     int conn = dial(f), fd = open("/dev/null", O_RDONLY);
