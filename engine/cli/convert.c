@@ -8,6 +8,7 @@
 #include "sbx/kit.h"
 #include "session.h"
 
+#define UPSTREAM_CA_MAX 1048576 /* bytes of an --upstream-ca; all roots of the web have 220 KiB */
 #define ENV_FILE_MAX 1048576 /* bytes of an --env-file; a process's environment ends near 2 MiB */
 
 const char *const *sbx_argv(struct sbx_arena *arena, const char *const *v, size_t n)
@@ -151,6 +152,20 @@ enum sbx_pull sbx_pull_of(const char *text)
     return text && !strcmp(text, "never") ? SBX_PULL_NEVER : SBX_PULL_MISSING;
 }
 
+/* NULL: err says why. */
+static const char *read_text(struct sbx_arena *arena, const char *path, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(UPSTREAM_CA_MAX);
+    const char *copy = NULL;
+
+    if (sbx_file_read(AT_FDCWD, path, &text, err))
+        return NULL;
+    copy = sbx_arena_strdup(arena, text.ptr ? text.ptr : "");
+    if (!copy)
+        (void)!sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return copy;
+}
+
 enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_opts *o,
                               struct sbx_create *ret, struct sbx_err *err)
 {
@@ -177,6 +192,8 @@ enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_
     ret->weak_network = o->weak_network;
     ret->strict_startup = o->strict_startup;
     ret->keep_failed = o->keep_failed;
+    if (o->upstream_ca && !(ret->upstream_ca = read_text(arena, o->upstream_ca, err)))
+        return sbx_err_wrap(err, err ? err->code : SBX_FAILED, "--upstream-ca");
     ret->allow_sockets = sbx_argv(arena, o->sockets.v, o->sockets.n);
     ret->approve = sbx_argv(arena, o->approve.v, o->approve.n);
     if (!ret->allow_sockets || !ret->approve)

@@ -24,6 +24,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
                "Let this machine reach a port of the sandbox (repeatable)"),
     SBX_LISTOF(S, sockets, "allow-socket", 0, "PATH",
                "Accept this socket inside a mounted directory (repeatable)"),
+    SBX_TEXT(S, upstream_ca, "upstream-ca", 0, "FILE",
+             "Trust these certificates (PEM) too, where the gate adds a credential to requests"),
     SBX_SWITCH(S, privileged, "allow-privileged", 0,
                "Accept a kit that asks for a privileged container"),
     SBX_SWITCH(S, userns, "allow-userns", 0, "Let processes inside make user namespaces"),

@@ -10,7 +10,7 @@
 
 /** How a sandbox is made (run, create, plan). */
 struct sbx_sandbox_opts {
-    const char *name, *image, *pull, *memory;
+    const char *name, *image, *pull, *memory, *upstream_ca;
     double cpus;
     struct sbx_texts env, env_files, approve, sockets, publish;
     bool keep_failed, strict_startup, privileged, userns, weak_network;

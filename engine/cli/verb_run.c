@@ -85,6 +85,7 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
                        : s->privileged ? "allow-privileged"
                        : s->userns     ? "allow-userns"
                        : s->sockets.n  ? "allow-socket"
+                       : s->upstream_ca ? "upstream-ca"
                        : runtime && strcmp(runtime, "auto") && t->info.runtime_name &&
                                strcmp(runtime, t->info.runtime_name)
                            ? "runtime"

@@ -151,6 +151,16 @@ SBX_MUST_USE enum sbx_code sbx_ca_ensure(struct sbx_box *box, struct sbx_err *er
 SBX_MUST_USE enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem,
                                        struct sbx_err *err);
 
+/* ---- inject.c ---- */
+/** Put into gate.json what the gate adds to requests, and the roots of --upstream-ca. */
+SBX_MUST_USE enum sbx_code sbx_inject_config(struct sbx_box *box, json_t *o, struct sbx_err *err);
+/** SBX_USAGE: not PEM certificates, or more than those. */
+SBX_MUST_USE enum sbx_code sbx_upstream_ca_check(const char *pem, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_upstream_ca_save(struct sbx_box *box, const char *pem, /* or NULL */
+                                                struct sbx_err *err);
+/** A gate that adds something has a broker; failing is a warning, since such requests are refused then. */
+void sbx_broker_ensure(struct sbx_box *box);
+
 /* ---- events.c ---- */
 void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                     const char *fmt, ...) SBX_PRINTF(4, 5);

@@ -63,6 +63,7 @@ static X509 *make_cert(EVP_PKEY *key, const char *name)
         X509_set_issuer_name(cert, subject) && X509_set_pubkey(cert, key) &&
         extend(cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
         extend(cert, NID_key_usage, "critical,keyCertSign") &&
+        extend(cert, NID_ext_key_usage, "serverAuth") &&
         extend(cert, NID_subject_key_identifier, "hash") &&
         extend(cert, NID_authority_key_identifier, "keyid:always") &&
         X509_sign(cert, key, EVP_sha256()))

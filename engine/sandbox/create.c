@@ -123,6 +123,8 @@ static enum sbx_code make_state(struct sbx_box *box, const struct sbx_create *c,
     if (!rc)
         rc = sbx_ca_ensure(box, err);
     if (!rc)
+        rc = sbx_upstream_ca_save(box, c->upstream_ca, err);
+    if (!rc)
         rc = sbx_marks_init(box, err);
     if (!rc)
         rc = sbx_gate_make_dir(box, err);
@@ -220,8 +222,11 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
     SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
     SBX_AUTO_PTR(sbx_plan) plan = NULL;
     const char *name = NULL;
-    enum sbx_code rc = make_plan(e, c, arena, diags, &plan, err);
+    enum sbx_code rc = c->upstream_ca ? sbx_upstream_ca_check(c->upstream_ca, err) : SBX_OK;
 
+    if (rc)
+        return sbx_err_wrap(err, rc, "--upstream-ca");
+    rc = make_plan(e, c, arena, diags, &plan, err);
     if (!rc && !(name = sbx_arena_strdup(arena, plan->name)))
         rc = sbx_out_of_memory(err);
     if (!rc)

@@ -30,12 +30,13 @@ static uid_t gate_uid(void)
 }
 
 struct gate_fds {
-    int upstream, config, log, log_dir, map, netns, control, status, ended, pidfd;
+    int upstream, config, log, log_dir, map, netns, control, status, ended, ca_cert, ca_key, pidfd;
 };
 
 static void close_fds(struct gate_fds *f)
 {
-    int all[] = { f->upstream, f->config, f->log, f->log_dir, f->map, f->netns, f->control, f->status, f->ended };
+    int all[] = { f->upstream, f->config, f->log, f->log_dir, f->map, f->netns, f->control, f->status, f->ended,
+                  f->ca_cert, f->ca_key };
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(all); i++)
         if (all[i] >= 0)
@@ -56,7 +57,9 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     f->map = openat(box->dirfd, "addresses", O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                     MAP_MODE);
     f->ended = sbx_open_ended(box);
-    if (f->config < 0 || f->map < 0 || f->ended < 0)
+    f->ca_cert = openat(box->dirfd, "ca/cert.pem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    f->ca_key = openat(box->dirfd, "ca/key.pem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (f->config < 0 || f->map < 0 || f->ended < 0 || f->ca_cert < 0 || f->ca_key < 0)
         return sbx_err_errno(err, "%s", box->dir);
     return sbx_logs_open(box, gate_uid(), &f->log_dir, &f->log, err);
 }
@@ -65,7 +68,7 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
 static size_t add_fd(struct sbx_spawn *s, int *fds, const char **argv, size_t n, const char *option,
                      int fd)
 {
-    static const char *const numbers[] = { "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13" };
+    static const char *const numbers[] = { "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15" };
 
     argv[n++] = option;
     argv[n++] = numbers[*fds];
@@ -77,15 +80,16 @@ static size_t add_fd(struct sbx_spawn *s, int *fds, const char **argv, size_t n,
 static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool fresh, pid_t *ret,
                            struct sbx_err *err)
 {
-    const char *argv[24] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--map-fd", "5",
+    const char *argv[28] = { "sbx-gate", "--config-dir-fd", "3", "--log-fd", "4", "--map-fd", "5",
                              "--netns-fd", "6", "--control-fd", "7", "--status-fd", "8",
-                             "--ended-fd", "9", "--log-dir-fd", "10" };
-    size_t n = 17;
+                             "--ended-fd", "9", "--log-dir-fd", "10", "--ca-cert-fd", "11",
+                             "--ca-key-fd", "12" };
+    size_t n = 21;
     char path[4096];
     struct sbx_spawn s = { .path = path, .argv = argv, .uid = gate_uid(),
                            .fds = { f->config, f->log, f->map, f->netns, f->control, f->status,
-                                    f->ended, f->log_dir, -1 } };
-    int fds = 8;
+                                    f->ended, f->log_dir, f->ca_cert, f->ca_key, -1 } };
+    int fds = 10;
 
     if (fresh)
         argv[n++] = "--fresh";
@@ -129,12 +133,15 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
 enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
                              struct sbx_err *err)
 {
-    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
+    struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
     struct sbx_pidfile p = { .cookie = cookie };
     enum sbx_code rc = start(box, &f, fresh, &p, err);
 
     close_fds(&f);
-    return rc ? sbx_err_wrap(err, rc, "gate of sandbox %s", box->name) : SBX_OK;
+    if (rc)
+        return sbx_err_wrap(err, rc, "gate of sandbox %s", box->name);
+    sbx_broker_ensure(box);
+    return SBX_OK;
 }
 
 bool sbx_gate_alive(struct sbx_box *box)

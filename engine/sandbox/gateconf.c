@@ -51,6 +51,8 @@ static enum sbx_code compose(struct sbx_box *box, struct sbx_buf *out, struct sb
         return rc;
     box->record.generation = next_generation(box);
     rc = sbx_gate_config_json(box->plan, policy, box->record.generation, &o, err);
+    if (!rc)
+        rc = sbx_inject_config(box, o, err);
     if (rc)
         return rc;
     rc = sbx_json_canonical(o, out);

@@ -43,6 +43,8 @@ static enum sbx_code refresh(struct sbx_engine *e, const char *name, struct sbx_
         rc = sbx_gate_write_config(&box, err);
     if (!rc && box.record.net != SBX_NET_NONE)
         rc = reload(&box, err);
+    if (!rc && box.record.net != SBX_NET_NONE && sbx_gate_alive(&box))
+        sbx_broker_ensure(&box);
     if (rc && fstatat(box.dirfd, "gate/gate.json", &st, 0))
         return SBX_OK; /* removed meanwhile */
     return rc ? sbx_err_wrap(err, rc, "policy of sandbox %s", name) : SBX_OK;

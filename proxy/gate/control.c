@@ -75,7 +75,7 @@ static json_t *op_blocked(struct sbx_gate *g, json_t *request)
 static json_t *op_stats(struct sbx_gate *g, json_t *request)
 {
     (void)request;
-    return json_pack("{s:b, s:I, s:I, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "ok", 1,
+    return json_pack("{s:b, s:I, s:I, s:i, s:i, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "ok", 1,
                      "generation", (json_int_t)g->config->generation, "uptimeMs",
                      (json_int_t)(g->loop.now - g->started_at), "connections", (int)g->nconns,
                      "tunnels", (int)g->nactive, "accepted", (json_int_t)g->accepted,
@@ -83,7 +83,7 @@ static json_t *op_stats(struct sbx_gate *g, json_t *request)
                      (int)sbx_names_count(g->names), "allowed", (json_int_t)g->log.allowed,
                      "denied", (json_int_t)g->log.denied, "errors", (json_int_t)g->log.errors,
                      "tunnelBytes", (json_int_t)g->relayed, "offset", (json_int_t)sbx_log_offset(&g->log),
-                     "lost", (json_int_t)g->log.lost);
+                     "lost", (json_int_t)g->log.lost, "broker", sbx_secrets_connected(g->secrets));
 }
 
 static json_t *op_policy(struct sbx_gate *g, json_t *request)

@@ -282,7 +282,7 @@ static void server_gone(struct sbx_conn *c)
     sbx_list_append(&g->pending, &c->node);
     c->kept.usable = false;
     if (c->inter)
-        sbx_judge_resolve(c);
+        sbx_judge_dial(c);
     else
         sbx_dial_start(c);
 }

@@ -184,7 +184,8 @@ ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);
 
 /* judge.c */
 void sbx_judge_start(struct sbx_conn *c);
-void sbx_judge_resolve(struct sbx_conn *c); /**< Again, for a request whose server has gone. */
+/** Find and dial the server of an allowed request; again, where a kept one has gone. */
+void sbx_judge_dial(struct sbx_conn *c);
 /** Is the open or pending connection still right under the present configuration? */
 bool sbx_judge_again(struct sbx_conn *c);
 void sbx_asked_clear(struct sbx_conn *c);

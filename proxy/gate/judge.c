@@ -151,7 +151,7 @@ static void on_resolved(struct sbx_waiter *w, enum sbx_resolved result,
     }
 }
 
-void sbx_judge_resolve(struct sbx_conn *c)
+static void resolve(struct sbx_conn *c)
 {
     const char *name = name_to_resolve(&c->asked);
     const struct sbx_addresses *given = sbx_config_find(c->asked.config, name);
@@ -192,7 +192,7 @@ static bool go_upstream(struct sbx_conn *c)
         }
     }
     if (a->via->host.kind == SBX_HOST_NAME) {
-        sbx_judge_resolve(c);
+        resolve(c);
     } else {
         proxy.v[0] = a->via->host.address;
         take_addresses(c, &proxy);
@@ -242,10 +242,28 @@ static bool may_inject(struct sbx_conn *c)
     return false;
 }
 
-void sbx_judge_start(struct sbx_conn *c)
+void sbx_judge_dial(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;
     struct sbx_addresses one = { .len = 1 };
+
+    if (go_upstream(c))
+        return;
+    if (a->verdict.host_resource) { /* N2: the host's own loopback, nothing to resolve or judge */
+        a->addresses.len = 1;
+        a->addresses.v[0] = host_loopback;
+        sbx_dial_start(c);
+    } else if (a->host.kind != SBX_HOST_NAME) {
+        one.v[0] = a->host.address;
+        judge_addresses(c, &one);
+    } else {
+        resolve(c);
+    }
+}
+
+void sbx_judge_start(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
 
     sbx_gate_refresh(c->gate);
     a->config = sbx_config_ref(c->gate->config);
@@ -258,18 +276,8 @@ void sbx_judge_start(struct sbx_conn *c)
         sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
         return;
     }
-    if ((c->inter && (!may_inject(c) || sbx_dial_reuse(c))) || go_upstream(c))
-        return;
-    if (a->verdict.host_resource) { /* N2: the host's own loopback, nothing to resolve or judge */
-        a->addresses.len = 1;
-        a->addresses.v[0] = host_loopback;
-        sbx_dial_start(c);
-    } else if (a->host.kind != SBX_HOST_NAME) {
-        one.v[0] = a->host.address;
-        judge_addresses(c, &one);
-    } else {
-        sbx_judge_resolve(c);
-    }
+    if (!c->inter || (may_inject(c) && !sbx_dial_reuse(c)))
+        sbx_judge_dial(c);
 }
 
 bool sbx_judge_again(struct sbx_conn *c)

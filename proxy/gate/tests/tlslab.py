@@ -12,6 +12,7 @@ import lab
 DAY = 86400
 CA_EXTENSIONS = """basicConstraints=critical,CA:TRUE,pathlen:0
 keyUsage=critical,keyCertSign
+extendedKeyUsage=serverAuth
 subjectKeyIdentifier=hash
 authorityKeyIdentifier=keyid:always
 """

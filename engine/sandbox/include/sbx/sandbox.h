@@ -156,6 +156,7 @@ struct sbx_create {
     bool keep_failed;    /**< F5 */
     const char *const *allow_sockets; /**< host paths that mounts may contain (N22); may be NULL */
     const char *const *approve;       /**< N11; may be NULL */
+    const char *upstream_ca; /**< PEM of more roots that the gate trusts where it ends TLS; or NULL */
     const struct sbx_port_spec *ports; /**< published beside those of the kits */
     size_t n_ports;
 };
