@@ -44,6 +44,8 @@ static void print_excerpt(struct sbx_cli *cli, const struct sbx_diag *d, bool co
 void sbx_cli_report(struct sbx_cli *cli)
 {
     bool terminal = isatty(fileno(cli->err)), colour = terminal && wants_colour(cli->err);
+    bool cut = cli->reported < cli->diags.len &&
+               cli->diags.dropped; /* said once, behind the last */
 
     for (; cli->reported < cli->diags.len && cli->format == SBX_FORMAT_TABLE; cli->reported++) {
         SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
@@ -59,6 +61,8 @@ void sbx_cli_report(struct sbx_cli *cli)
         if (terminal)
             print_excerpt(cli, d, colour);
     }
+    if (cut && cli->format == SBX_FORMAT_TABLE)
+        fprintf(cli->err, "(and %zu more)\n", cli->diags.dropped);
 }
 
 void sbx_cli_note(struct sbx_cli *cli, const char *fmt, ...)

@@ -7,12 +7,12 @@
 
 /* Why an invalid kit is invalid where no finding says so: it could not be read at all. */
 static enum sbx_code note_error(struct sbx_cli *cli, const char *reference, enum sbx_code rc,
-                                size_t errors_before, const struct sbx_err *err)
+                                const struct sbx_err *err)
 {
     struct sbx_pos at = { .file = reference };
 
     /* Of one kit alone, main() says it. */
-    if (cli->diags.errors == errors_before && (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
+    if (!cli->diags.errors && (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
         sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", err->text);
     return rc;
 }
@@ -92,80 +92,118 @@ static enum sbx_code compose(struct sbx_cli *cli, const char *reference,
     return rc;
 }
 
-static enum sbx_code load(struct sbx_cli *cli, const char *reference, struct sbx_artifact **ret,
+/* What all kits of the run share. */
+struct run {
+    struct sbx_cli *cli;
+    struct sbx_arg_values *values; /* each kit may take its own of them */
+    json_t *kits;
+    struct sbx_diags all; /* of JSON: cli->diags holds those of one kit at a time */
+};
+
+static void run_release(struct run *r)
+{
+    sbx_arg_values_free(r->values);
+    json_decref(r->kits);
+    sbx_diags_release(&r->all);
+}
+SBX_DEFINE_AUTO(run, run_release);
+
+static enum sbx_code load(struct run *run, const char *reference, struct sbx_artifact **ret,
                           struct sbx_err *err)
 {
+    struct sbx_cli *cli = run->cli;
     struct validate_opts *o = cli->options;
     struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
-    SBX_AUTO_PTR(sbx_arg_values) values = NULL;
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = sbx_resolve_values(&r, &values, err);
+    enum sbx_code rc = sbx_resolve_load(&r, reference, run->values, &cli->diags, &a, err);
 
-    if (!rc)
-        rc = sbx_resolve_load(&r, reference, values, &cli->diags, &a, err);
     if (!rc && (o->with || r.n_kits))
         rc = compose(cli, reference, a, err);
     else if (!rc)
         rc = sbx_resolve_named(&r, reference, a, &cli->diags, err);
-    if (!rc && !o->with && !r.n_kits &&
-        cli->args.n == 1) /* of several kits each may take its own */
-        rc = sbx_arg_values_finish(values, err);
     if (!rc)
         *ret = SBX_TAKE(a);
     return rc;
 }
 
-static enum sbx_code check(struct sbx_cli *cli, const char *reference, json_t *kits,
-                           struct sbx_err *err)
+static enum sbx_code check(struct run *run, const char *reference, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    size_t errors = cli->diags.errors;
-    enum sbx_code rc = load(cli, reference, &a, err);
+    struct sbx_cli *cli = run->cli;
+    enum sbx_code rc = load(run, reference, &a, err);
 
     if (rc)
-        rc = note_error(cli, reference, rc, errors, err);
-    json_array_append_new(kits, row(reference, a, err));
-    sbx_cli_report(cli);
-    if (rc || cli->format != SBX_FORMAT_TABLE)
+        rc = note_error(cli, reference, rc, err);
+    json_array_append_new(run->kits, row(reference, a, err));
+    if (cli->format != SBX_FORMAT_TABLE) {
+        sbx_diags_append(&run->all, &cli->diags);
         return rc;
-    fprintf(cli->out, "VALID: %s (%s)\n", a->name, a->kind);
-    return SBX_OK;
+    }
+    sbx_cli_report(cli);
+    if (!rc)
+        fprintf(cli->out, "VALID: %s (%s)\n", a->name, a->kind);
+    return rc;
 }
 
-static enum sbx_code print_value(struct sbx_cli *cli, json_t *kits, struct sbx_err *err)
+/* The bound on findings is one kit's, so that a bad one does not hide those of the next. */
+static enum sbx_code check_all(struct run *run, size_t *ret_bad, struct sbx_err *err)
+{
+    struct sbx_cli *cli = run->cli;
+    enum sbx_code worst = SBX_OK;
+
+    for (size_t i = 0; i < cli->args.n; i++) {
+        enum sbx_code rc;
+
+        sbx_diags_release(&cli->diags);
+        cli->reported = 0;
+        rc = sbx_diags_init(&cli->diags);
+        if (!rc)
+            rc = check(run, cli->args.v[i], err);
+        if (rc == SBX_NO_MEMORY)
+            return sbx_err_set(err, rc, "out of memory");
+        *ret_bad += rc != SBX_OK;
+        worst = rc ? rc : worst;
+    }
+    return worst;
+}
+
+static enum sbx_code print_value(struct run *run, struct sbx_err *err)
 {
     json_t *list;
 
-    if (cli->sarif)
-        return sbx_out_value(cli, sbx_diags_sarif(&cli->diags, SBX_VERSION), err);
-    list = sbx_diags_json(&cli->diags);
-    return sbx_out_value(
-        cli, list ? json_pack("{s:O,s:o}", "kits", kits, "diagnostics", list) : NULL, err);
+    if (run->cli->sarif)
+        return sbx_out_value(run->cli, sbx_diags_sarif(&run->all, SBX_VERSION), err);
+    list = sbx_diags_json(&run->all);
+    return sbx_out_value(run->cli,
+                         list ? json_pack("{s:O,s:o,s:I}", "kits", run->kits, "diagnostics", list,
+                                          "dropped", (json_int_t)run->all.dropped)
+                              : NULL,
+                         err);
 }
 
 static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
 {
-    SBX_AUTO_JSON json_t *kits = json_array();
-    enum sbx_code worst = SBX_OK;
+    struct validate_opts *o = cli->options;
+    struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
+    SBX_AUTO(run) run = { .cli = cli, .kits = json_array() };
+    enum sbx_code rc = sbx_resolve_values(&r, &run.values, err), worst;
     size_t bad = 0;
 
-    for (size_t i = 0; i < cli->args.n; i++) {
-        enum sbx_code rc = check(cli, cli->args.v[i], kits, err);
-
-        if (rc == SBX_NO_MEMORY)
-            return rc;
-        bad += rc != SBX_OK;
-        worst = rc ? rc : worst;
-    }
-    if (cli->format != SBX_FORMAT_TABLE) {
-        enum sbx_code rc = print_value(cli, kits, err);
-
-        if (rc)
-            return rc;
-    }
-    if (worst && cli->args.n > 1)
+    if (rc || sbx_diags_init(&run.all))
+        return rc ? rc : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    run.all.max = cli->args.n * SBX_DIAGS_MAX;
+    worst = check_all(&run, &bad, err);
+    if (worst == SBX_NO_MEMORY)
+        return worst;
+    if (!worst && !o->with && !o->kit.kits.n)
+        rc = sbx_arg_values_finish(run.values, err);
+    if (rc)
+        return rc;
+    if (cli->format != SBX_FORMAT_TABLE)
+        rc = print_value(&run, err);
+    if (!rc && worst && cli->args.n > 1)
         sbx_err_set(err, worst, "%zu of %zu kits are not valid", bad, cli->args.n);
-    return worst;
+    return rc ? rc : worst;
 }
 
 const struct sbx_verb sbx_verb_kit_validate = {

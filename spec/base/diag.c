@@ -33,7 +33,7 @@ static const char *keep_file(struct sbx_diags *d, const char *file)
 
 static struct sbx_diag *next_slot(struct sbx_diags *d)
 {
-    if (d->len == SBX_DIAGS_MAX)
+    if (d->len >= SBX_DIAGS_MAX && d->len >= d->max)
         return NULL;
     if (d->len == d->cap) {
         size_t cap = d->cap ? d->cap * 2 : 16;
@@ -90,6 +90,20 @@ void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *
     }
     d->dropped++;
     d->no_memory = true;
+}
+
+void sbx_diags_append(struct sbx_diags *d, const struct sbx_diags *more)
+{
+    size_t errors = d->errors + more->errors;
+
+    for (size_t i = 0; i < more->len; i++) {
+        const struct sbx_diag *m = &more->v[i];
+
+        sbx_diags_add(d, m->severity, m->code, m->pos, m->path, m->hint, "%s", m->message);
+    }
+    d->errors = errors;
+    d->dropped += more->dropped;
+    d->no_memory |= more->no_memory;
 }
 
 void sbx_diags_drop(struct sbx_diags *d, enum sbx_severity severity, const char *code)

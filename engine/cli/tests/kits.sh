@@ -107,6 +107,18 @@ kit named/up up <<<$'kind: sandbox\nextends: ./2'
 kit named/up/2 up2 <<<$'kind: sandbox\nsandbox: { image: "x:1" }\nargs: { a: { required: true } }\nenvironment: { variables: { A: "${{ kit.args.a }}" } }'
 t 0 'VALID: up (sandbox)' kit validate ./named/up # another kit's arguments are not asked for
 
+# Of several kits each has its own findings, however many the first has; an argument that none declares is a slip.
+kit many/first first <<<"kind: mixin
+$(for i in $(seq 1200); do echo "key$i: 1"; done)"
+kit many/second second <<<$'kind: mixin\nnmae: x'
+t 1 '(and 200 more)' kit validate ./many/first ./many/second
+t 1 'many/second/spec.yaml:4:1: unknown field "nmae"; did you mean "name"?' kit validate ./many/first ./many/second
+value '(1001, 200)' '(len(d["diagnostics"]), d["dropped"])' kit validate ./many/first ./many/second --json
+value 1001 'len(d["runs"][0]["results"])' kit validate ./many/first ./many/second --output sarif
+t 1 '1 of 2 kits are not valid' kit validate hello ./many/second
+t 0 'VALID: hello' kit validate hello ./args --kit-arg who=x
+t 2 'no kit here declares an argument "wo"' kit validate hello ./args --kit-arg who=x --kit-arg wo=x
+
 # One agent.
 kit agent agent <<<$'kind: sandbox\nsandbox: { image: "x:1" }'
 t 1 'two sandbox kits, "claude" and "agent": a sandbox has one agent; leave one of them out' kit validate ./agent --with claude

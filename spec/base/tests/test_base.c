@@ -220,6 +220,25 @@ static void findings_past_the_bound_are_counted(void **state)
     assert_ptr_equal(d.v[0].pos.file, d.v[1].pos.file);
 }
 
+static void lists_of_findings_can_be_joined(void **state)
+{
+    SBX_AUTO(sbx_diags) one, all;
+
+    (void)state;
+    assert_int_equal(sbx_diags_init(&one), SBX_OK);
+    assert_int_equal(sbx_diags_init(&all), SBX_OK);
+    for (unsigned i = 0; i < SBX_DIAGS_MAX + 5; i++)
+        sbx_diags_add(&one, i ? SBX_ERROR : SBX_NOTE, "x", (struct sbx_pos){ "f", i + 1, 1, 0, 0 }, "p", "h", "m");
+    all.max = 2 * SBX_DIAGS_MAX;
+    sbx_diags_append(&all, &one);
+    sbx_diags_append(&all, &one);
+    assert_int_equal(all.len, 2 * SBX_DIAGS_MAX);
+    assert_int_equal(all.errors, 2 * one.errors);
+    assert_int_equal(all.dropped, 10);
+    assert_int_equal(all.v[SBX_DIAGS_MAX].severity, SBX_NOTE);
+    assert_string_equal(all.v[SBX_DIAGS_MAX + 1].hint, "h");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +252,7 @@ int main(void)
         cmocka_unit_test(findings_with_hostile_bytes_stay_json_and_safe),
         cmocka_unit_test(findings_of_one_sort_can_be_dropped),
         cmocka_unit_test(findings_past_the_bound_are_counted),
+        cmocka_unit_test(lists_of_findings_can_be_joined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

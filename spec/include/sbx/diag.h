@@ -15,7 +15,7 @@
 #include "sbx/buf.h"
 #include "sbx/err.h"
 
-#define SBX_DIAGS_MAX 1000 /* findings kept of one run; past it only the count goes on */
+#define SBX_DIAGS_MAX 1000 /* findings kept in one list; past it only the count goes on */
 
 enum sbx_severity { SBX_ERROR, SBX_WARNING, SBX_NOTE };
 
@@ -34,6 +34,7 @@ struct sbx_diags {
     size_t len, cap;
     size_t errors; /**< of severity SBX_ERROR, beyond the kept ones too */
     size_t dropped;
+    size_t max; /**< findings kept where it is larger than SBX_DIAGS_MAX; 0: that */
     bool no_memory; /**< a finding, or what would have made one, was lost for want of memory */
 };
 
@@ -51,6 +52,8 @@ void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *
     SBX_PRINTF(7, 8);
 /** Forget the findings of one code and severity: another check has settled them. Keeps `errors` true. */
 void sbx_diags_drop(struct sbx_diags *d, enum sbx_severity severity, const char *code);
+/** Copy all findings of another list; of those that it dropped only the count. */
+void sbx_diags_append(struct sbx_diags *d, const struct sbx_diags *more);
 /** Put the findings in the order of file (as first seen), line and column. */
 void sbx_diags_sort(struct sbx_diags *d);
 /** One finding as text, without a newline. */
