@@ -80,9 +80,11 @@
 /* HTTP/2, each connection; a client that passes one gets GOAWAY(ENHANCE_YOUR_CALM) but where said */
 #define SBX_GATE_H2_STREAMS 100         /* at once; RFC 9113, 6.5.2 wants no less. More: REFUSED_STREAM */
 #define SBX_GATE_H2_STREAM_WINDOW 65535 /* bytes of a body that wait for the other side: the default */
-#define SBX_GATE_H2_WINDOW 262144       /* the same of all streams: one that stalls stops no other */
+#define SBX_GATE_H2_WINDOW 262140       /* the same of all streams, so that one that stalls stops no other:
+                                         * begins with the least there is, grows with what is held */
 #define SBX_GATE_H2_STREAM_WINDOW_MAX 2097152 /* of a server's stream that is taken at once: 40 MB/s at 50 ms */
-#define SBX_GATE_H2_SPARE 67108864      /* bytes of all windows above the usual: 15 at the most, or more that are smaller */
+#define SBX_GATE_H2_SPARE 67108864      /* bytes that all windows may grow by: 341 connections with H2_WINDOW,
+                                         * or 16 with the largest; as much as LARGE_BUFFERS are */
 #define SBX_GATE_H2_LIST_MAX 262144     /* a header list; past HEAD_MAX it is 431, past this an attack */
 #define SBX_GATE_H2_CONTINUATIONS 8     /* frames: a list of REPLY_HEAD_MAX needs 4 of the usual size */
 #define SBX_GATE_H2_SETTINGS 32         /* entries of one frame; 7 are known */

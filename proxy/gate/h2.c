@@ -49,6 +49,7 @@ nghttp2_option *sbx_h2_options(void)
 
 void sbx_h2_consume(struct sbx_h2_end *e, int32_t id, size_t n)
 {
+    e->held -= n;
     if (n && !e->mem.failed &&
         (id ? nghttp2_session_consume(e->session, id, n)
             : nghttp2_session_consume_connection(e->session, n)))
@@ -71,7 +72,7 @@ struct sbx_h2 *sbx_h2_new(const struct sbx_http_host *host, uint64_t now_ms)
     sbx_h2_mem_init(&h->server.mem, true);
     sbx_h2_guard_init(&h->client);
     sbx_h2_guard_init(&h->server);
-    h->client.window = h->server.window = SBX_GATE_H2_WINDOW;
+    h->client.window = h->server.window = NGHTTP2_INITIAL_CONNECTION_WINDOW_SIZE;
     h->client.session = sbx_h2_front_new(&h->client);
     h->server.session = sbx_h2_back_new(&h->server);
     if (h->client.session && h->server.session)

@@ -112,6 +112,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     struct sbx_h2_stream *s = sbx_h2_stream_find(e, id);
 
     (void)session, (void)flags;
+    sbx_h2_window_held(e, len);
     if (!s || !s->front || s->answered || s->cut) {
         sbx_h2_consume(e, id, len);
         return 0;
@@ -177,9 +178,7 @@ static int submit_first_settings(nghttp2_session *session)
         { NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, SBX_GATE_REPLY_HEAD_MAX },
     };
 
-    if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings)))
-        return -1;
-    return nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, SBX_GATE_H2_WINDOW);
+    return nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings));
 }
 
 nghttp2_session *sbx_h2_back_new(struct sbx_h2_end *e)

@@ -162,6 +162,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     struct sbx_h2_stream *s = sbx_h2_stream_find(e, id);
 
     (void)session, (void)flags;
+    sbx_h2_window_held(e, len);
     if (!s || s->up_stopped) {
         sbx_h2_consume(e, id, len);
         return 0;
@@ -248,9 +249,7 @@ static int submit_first_settings(nghttp2_session *session)
         { NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
     };
 
-    if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings)))
-        return -1;
-    return nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0, SBX_GATE_H2_WINDOW);
+    return nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings));
 }
 
 nghttp2_session *sbx_h2_front_new(struct sbx_h2_end *e)

@@ -85,6 +85,7 @@ struct sbx_h2_end {
     size_t out_len;
     struct sbx_h2_bucket resets, control;
     uint32_t window;           /**< of the connection, as it was told to this side */
+    size_t held;               /**< bytes of bodies of this side that the other one has not taken */
     struct sbx_h2_why why;
     bool told;                 /**< GOAWAY: no new streams */
     bool away;                 /**< GOAWAY, and nothing behind it */
@@ -199,6 +200,8 @@ void sbx_h2_front_cut(struct sbx_h2_stream *s, uint32_t code);
 void sbx_h2_front_failed(struct sbx_h2_stream *s);
 
 /* h2window.c */
+/** `n` bytes of a body came from a side. */
+void sbx_h2_window_held(struct sbx_h2_end *e, size_t n);
 /** `n` bytes of the reply's body went on to the client. */
 void sbx_h2_window_moved(struct sbx_h2_stream *s, size_t n);
 void sbx_h2_window_return(struct sbx_h2 *h); /**< Give back what the connection has of the stock. */

@@ -110,7 +110,8 @@ static void check_held(const struct sbx_h2 *h)
         up += s->up.len;
         down += s->answered ? 0 : s->down.len;
     }
-    if (up > SBX_GATE_H2_WINDOW || down > SBX_GATE_H2_WINDOW + h->borrowed || h->nstreams > 2 * SBX_GATE_H2_STREAMS)
+    if (up > h->client.window || down > h->server.window || up != h->client.held || down != h->server.held ||
+        h->client.window + h->server.window != 2 * 65535 + h->borrowed || h->nstreams > 2 * SBX_GATE_H2_STREAMS)
         abort();
 }
 

@@ -156,6 +156,13 @@ class Requests(Case):
         self.assertNotIn("recv (stream_id=1)", self.server.received.decode("latin-1"))
         self.assertEqual({r["reason"] for r in self.gate.records(6) if r["protocol"] == "https"}, {"misdirected"})
 
+    def test_only_https_is_asked_for_here(self):
+        with self.raw() as s:
+            s.sendall(frame(HEADERS, 5, 1, b"\x82\x86\x84\x01\x0fapi.example.com"))  # :scheme http
+            head = [f[3] for f in self.frames(s, DATA) if f[0] == HEADERS][0]
+            self.assertEqual(head[:1], b"\x8c")  # :status 400
+        self.assertEqual(self.gate.records(2)[1]["reason"], "scheme")
+
     def test_D14_trace_is_405(self):
         out = self.curl("-X", "TRACE", "-D", "-")
         self.assertIn(b"x-sbx-policy: denied", out)

@@ -216,6 +216,7 @@ void lab_open_raw(struct lab *l)
     memset(l, 0, sizeof(*l));
     l->log.max = LAB_TEXT;
     l->now_ms = 1000;
+    l->spare = 1 << 20;
     l->client.lab = l->origin.lab = l;
     l->h = sbx_h2_new(&host, l->now_ms);
     assert_non_null(l->h);
