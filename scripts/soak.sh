@@ -5,6 +5,8 @@
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
 #   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc
 #   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
+#   scripts/soak.sh oci                kits and images with every tool and registry that is to be had, also big ones
+#   scripts/soak.sh bench-oci [N]      pushing and pulling beside skopeo, oras and umoci: N runs of each
 #   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
 #   scripts/soak.sh load [SECONDS]     the gate with 2,000 tunnels and with 10,000 stalled connections: leaks, stuck ones, a lone user's wait
 #   scripts/soak.sh h2                 HTTP/2 of Go and node through the gate
@@ -56,6 +58,12 @@ bench_kits() {
     spec/bench/run.sh "$SBX_CORPUS_DIR/kits"
 }
 
+bench_oci() {
+    cmake --preset bench >/dev/null
+    cmake --build --preset bench --target sbx bench_image
+    exec scripts/soak/bench-oci.sh "$1"
+}
+
 case ${1:-} in
 fuzz) fuzz "${2:-}" ;;
 kills) exec scripts/soak/kills.sh "${2:-200}" ;;
@@ -64,6 +72,8 @@ bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
 bench-kits) bench_kits ;;
 load) exec scripts/soak/load.sh "${2:-60}" ;;
 h2) exec python3 proxy/gate/tests/h2_clients.py ;;
+oci) exec scripts/soak/oci.sh ;;
+bench-oci) bench_oci "${2:-5}" ;;
 valgrind) valgrind_units ;;
 coverage) coverage ;;
 *) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;

@@ -81,4 +81,7 @@ enum sbx_code registry_log_in(struct sbx_registry *r, const struct sbx_call *ref
                               const char *scope, struct sbx_err *err);
 void registry_log_out(struct sbx_registry *r);
 
+/* probe.c: does this host (of this machine) answer a client's TLS with HTTP? */
+bool registry_speaks_http(const char *host);
+
 #endif

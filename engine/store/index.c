@@ -72,12 +72,20 @@ static enum sbx_code open_index(struct sbx_cache *c, char path[CACHE_PATH], int 
     return SBX_OK;
 }
 
+/* Not synced, unlike most files: names are a convenience, and a broken index is a missing one. */
 static enum sbx_code write_index(const char *path, const json_t *root, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *text = json_dumps(root, JSON_INDENT(2));
+    char tmp[CACHE_PATH + 8];
+    SBX_AUTO_FD int fd = -1;
 
-    return text ? sbx_file_write(AT_FDCWD, path, text, strlen(text), 0600, err)
-                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (!text)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    snprintf(tmp, sizeof(tmp), "%s.new", path); /* the lock is held: nobody else writes it */
+    fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || sbx_write_all(fd, text, strlen(text)) || rename(tmp, path))
+        return sbx_err_errno(err, "write %s", path);
+    return SBX_OK;
 }
 
 enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,

@@ -84,7 +84,7 @@ static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int d
                                 struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
-    SBX_AUTO_FD int fd = -1;
+    SBX_AUTO_FD int fd = -1, out = -1;
     char self[64];
     enum sbx_code rc = get_blob(f, b, &fd, err);
 
@@ -93,8 +93,12 @@ static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int d
         rc = sbx_file_read(AT_FDCWD, self, &text, err);
     if (!rc)
         rc = check_version(&text, err);
-    return rc ? rc
-              : sbx_file_write(dir, "spec.yaml", text.ptr ? text.ptr : "", text.len, 0644, err);
+    if (rc)
+        return rc;
+    out = openat(dir, "spec.yaml", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (out < 0 || sbx_write_all(out, text.ptr ? text.ptr : "", text.len) || fchmod(out, 0644))
+        return sbx_err_errno(err, "write spec.yaml");
+    return SBX_OK;
 }
 
 /* A name in the cache's index, for other tools: the cache is a layout. */

@@ -53,7 +53,7 @@ registry() {
     port=$(free_port)
     cat >"$work/$name.yml" <<YML
 version: 0.1
-log: { level: error, accesslog: { disabled: true } }
+log: { level: error, accesslog: { disabled: ${quiet:-true} } }
 storage: { filesystem: { rootdirectory: $work/$name }, delete: { enabled: ${deletes:-false} } }
 http:
   addr: 127.0.0.1:$port

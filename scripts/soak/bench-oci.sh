@@ -1,0 +1,85 @@
+#!/bin/bash
+# Pushing and pulling of kits and images beside skopeo, oras and umoci, in turn (A B A B ...), as medians and ratios; memory; what a
+# warm pull asks for.
+#
+#   scripts/soak/bench-oci.sh [RUNS]      default 5 (3 for the kit of 1 GiB); SBX_BENCH_DIR is where it works (default: a new folder in /tmp)
+set -u
+here=$(cd "$(dirname "$0")/../.." && pwd)
+runs=${1:-5}
+export SBX_BIN=${SBX_BIN:-$here/build/bench/bin/sbx} SBX_SOURCE_DIR=$here
+export TMPDIR=${SBX_BENCH_DIR:-/tmp}
+PATH=$("$here/scripts/soak/peers-oci.sh" | tail -1):$PATH
+# shellcheck source=../../engine/oci/tests/registry.sh
+. "$here/engine/oci/tests/registry.sh"
+bench_image=$(dirname "$SBX_BIN")/bench_image
+
+# pair RUNS LABEL PREPARE A B: medians in ms of the commands A and B, run in turn with PREPARE before each; the most memory of A
+pair() {
+    python3 - "$@" <<'PY'
+import os, shlex, statistics, subprocess, sys, time
+runs, label, prepare, a, b = int(sys.argv[1]), *sys.argv[2:6]
+times, memory = {a: [], b: []}, {a: 0, b: 0}
+for turn in range(runs + 1):
+    for command in (a, b):
+        subprocess.run(["bash", "-c", prepare], check=True)
+        if turn == 0:
+            os.sync()
+        took = 0
+        for part in command.split(" && "):
+            t = time.perf_counter()
+            p = subprocess.Popen(shlex.split(part), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+            said = p.stderr.read().decode()
+            _, status, used = os.wait4(p.pid, 0)
+            took += time.perf_counter() - t
+            memory[command] = max(memory[command], used.ru_maxrss)
+            if status:
+                sys.exit(f"{label}: exit {status} of {part}: {said[-400:]}")
+        if turn:
+            times[command].append(took * 1000)
+x, y = statistics.median(times[a]), statistics.median(times[b])
+print(f"{label:44} {x:9.1f} ms {memory[a] / 1024:6.1f} MiB   peer {y:9.1f} ms {memory[b] / 1024:6.1f} MiB   ratio {x / y:5.2f}", flush=True)
+PY
+}
+
+mkdir -p one many/files/home big/files/home
+for k in one many big; do printf 'schemaVersion: "2"\nkind: mixin\nname: tools\n' >$k/spec.yaml; done
+mkdir -p one/files/home && printf hello >one/files/home/hello
+for ((i = 0; i < 5000; i++)); do mkdir -p many/files/home/d$((i % 70)) && seq "$i" 40 | head -c 2000 >many/files/home/d$((i % 70))/$i; done
+# half of it compresses, as programs and data do
+for ((i = 0; i < 8; i++)); do { head -c 64M /dev/urandom; head -c 48M /dev/urandom | base64; } >big/files/home/$i; done
+echo "kits: $(du -sh --apparent-size one many big | tr '\n\t' '  ')"
+
+quiet=false registry plain
+sbx="$SBX_BIN --no-input kit"
+caches=$XDG_CACHE_HOME
+empty="rm -rf $work/plain/docker"
+for k in one many big; do
+    n=$runs
+    [ $k != big ] || n=3
+    "$SBX_BIN" kit push $k "oci-layout:$work/lay:$k" >/dev/null || exit 1
+    pair "$n" "push from a layout ($k / skopeo copy)" "$empty" \
+        "$sbx push oci-layout:$work/lay:$k $host/kits/$k:1" \
+        "skopeo copy -q --dest-tls-verify=false oci:$work/lay:$k docker://$host/kits/$k:1"
+    pair "$n" "push from a directory ($k / oras push)" "$empty" \
+        "$sbx push $work/$k $host/kits/$k:1" \
+        "oras push --plain-http --disable-path-validation $host/oras/$k:1 $k/"
+    rm -rf "$work/plain/docker"
+    ref=$("$SBX_BIN" kit push "$work/$k" "$host/kits/$k:1" 2>/dev/null | sed 's/^Pushed //')
+    oras push --plain-http --disable-path-validation "$host/oras/$k:1" $k/ >/dev/null || exit 1
+    pair "$n" "pull ($k / oras pull)" "rm -rf $caches out out2" \
+        "$sbx pull $ref $work/out" "oras pull --plain-http -o $work/out2 $host/oras/$k:1"
+    before=$(wc -c <plain.log)
+    rm -rf out
+    "$SBX_BIN" kit pull "$ref" out >/dev/null 2>&1 || exit 1
+    rm -rf out out2
+    echo "warm pull ($k): $(tail -c +$((before + 1)) plain.log | grep -c '"GET ') requests at the registry"
+    rm -rf "$caches" "$work/lay"
+done
+
+tar=${SBX_TEST_IMAGE:-/root/.cache/sbx-base/base-bookworm.tar}
+if [ -x "$bench_image" ] && [ -f "$tar" ]; then
+    skopeo copy -q --dest-tls-verify=false "docker-archive:$tar" "docker://$host/images/base:1" || exit 1
+    pair "$runs" "image: pull and unpack (skopeo + umoci)" "rm -rf $work/i $work/u" \
+        "$bench_image $host/images/base:1 $work/i" \
+        "skopeo copy -q --src-tls-verify=false docker://$host/images/base:1 oci:$work/u/lay:1 && umoci unpack --image $work/u/lay:1 $work/u/bundle"
+fi
