@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "helper.h"
+#include "sbx/text.h"
 #include "sbx/file.h"
 #include "sbx/json.h"
 
@@ -30,10 +31,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static bool is_hub(const char *registry)
-{
-    return strcmp(registry, "docker.io") == 0;
-}
+static bool is_hub(const char *registry) { return strcmp(registry, "docker.io") == 0; }
 
 /* Host of a key of `auths`: with or without scheme and path. */
 static bool key_is(const char *key, const char *registry)
@@ -66,8 +64,8 @@ static enum sbx_code give(const char *user, const char *secret, const char *iden
 }
 
 /* `auth` is base64 of user:password. */
-static enum sbx_code from_entry(const json_t *entry, struct sbx_login *ret,
-                                const char **ret_remark, struct sbx_err *err)
+static enum sbx_code from_entry(const json_t *entry, struct sbx_login *ret, const char **ret_remark,
+                                struct sbx_err *err)
 {
     const char *text = text_of(entry, "auth"), *identity = text_of(entry, "identitytoken");
     size_t len = strlen(text), room = len / 4 * 3 + 4;
@@ -96,6 +94,21 @@ static enum sbx_code from_entry(const json_t *entry, struct sbx_login *ret,
     return rc;
 }
 
+/* Why a helper gave nothing; one that failed says so on its stdout, in a line without secrets. */
+static const char *remark(const char *helper, int status, const char *said, struct sbx_arena *arena)
+{
+    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(512);
+    size_t len = strcspn(said, "\r\n");
+
+    if (status == 127)
+        said = "no such program";
+    else if (!status || !len || sbx_text_escape(&line, said, len < 100 ? len : 100))
+        said = "gave no log-in";
+    else
+        said = line.ptr;
+    return sbx_arena_printf(arena, "docker-credential-%s: %s", helper, said);
+}
+
 static enum sbx_code from_helper(const char *helper, const char *registry, struct sbx_arena *arena,
                                  struct sbx_login *ret, const char **ret_remark,
                                  struct sbx_err *err)
@@ -117,8 +130,7 @@ static enum sbx_code from_helper(const char *helper, const char *registry, struc
     else if (answer)
         rc = give(text_of(answer, "Username"), text_of(answer, "Secret"), NULL, ret, err);
     else if (!out.len || !strstr(out.ptr, "credentials not found"))
-        *ret_remark = sbx_arena_printf(arena, "docker-credential-%s: %s", helper,
-                                       status == 127 ? "no such program" : "gave no log-in");
+        *ret_remark = remark(helper, status, out.ptr ? out.ptr : "", arena);
     if (out.ptr)
         explicit_bzero(out.ptr, out.len);
     return rc;

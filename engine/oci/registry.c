@@ -105,6 +105,8 @@ static enum sbx_code find_base(struct sbx_registry *r, struct sbx_err *err)
     rc = set_base(r, r->plain ? "http" : "https", err);
     if (rc || r->plain || !r->plain_too)
         return rc;
+    if (sbx_url_loopback(r->host) && registry_speaks_http(r->host))
+        return set_base(r, "http", err);
     if (asprintf(&url, "%s/v2/", r->base) < 0)
         return no_memory(err);
     c.method = "GET";
@@ -267,9 +269,15 @@ enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
                  (message && (sbx_buf_adds(&text, ": ") ||
                               sbx_text_escape(&text, message, strnlen(message, 150))))))
         sbx_buf_clear(&text);
+    if (stranger)
+        return sbx_err_set(err, SBX_CONSENT,
+                           "no credentials for %s; run docker login %s (it answers %ld, %s)",
+                           r->host, r->host, c->status, text.len ? text.ptr : words_of(c->status));
     return sbx_err_set(err, code_of(c->status), "%s answers %ld%s%s%s%s", r->host, c->status,
                        text.len || *words_of(c->status) ? ", " : "",
                        text.len ? text.ptr : words_of(c->status),
-                       stranger ? "; no log-in was sent: docker login " : "",
-                       stranger ? r->host : "");
+                       c->status == 401   ? "; log in anew: docker login "
+                       : c->status == 403 ? "; your log-in may not do this: docker login "
+                                          : "",
+                       c->status == 401 || c->status == 403 ? r->host : "");
 }

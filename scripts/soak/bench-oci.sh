@@ -44,7 +44,7 @@ PY
 mkdir -p one many/files/home big/files/home
 for k in one many big; do printf 'schemaVersion: "2"\nkind: mixin\nname: tools\n' >$k/spec.yaml; done
 mkdir -p one/files/home && printf hello >one/files/home/hello
-for ((i = 0; i < 5000; i++)); do mkdir -p many/files/home/d$((i % 70)) && seq "$i" 40 | head -c 2000 >many/files/home/d$((i % 70))/$i; done
+for ((i = 0; i < 5000; i++)); do mkdir -p many/files/home/d$((i % 70)) && seq "$i" $((i + 300)) | head -c 1000 >many/files/home/d$((i % 70))/$i; done
 # half of it compresses, as programs and data do
 for ((i = 0; i < 8; i++)); do { head -c 64M /dev/urandom; head -c 48M /dev/urandom | base64; } >big/files/home/$i; done
 echo "kits: $(du -sh --apparent-size one many big | tr '\n\t' '  ')"
@@ -68,10 +68,12 @@ for k in one many big; do
     oras push --plain-http --disable-path-validation "$host/oras/$k:1" $k/ >/dev/null || exit 1
     pair "$n" "pull ($k / oras pull)" "rm -rf $caches out out2" \
         "$sbx pull $ref $work/out" "oras pull --plain-http -o $work/out2 $host/oras/$k:1"
+    rm -rf out out2
+    "$SBX_BIN" kit pull "$ref" out >/dev/null 2>&1 || exit 1
     before=$(wc -c <plain.log)
     rm -rf out
     "$SBX_BIN" kit pull "$ref" out >/dev/null 2>&1 || exit 1
-    rm -rf out out2
+    rm -rf out
     echo "warm pull ($k): $(tail -c +$((before + 1)) plain.log | grep -c '"GET ') requests at the registry"
     rm -rf "$caches" "$work/lay"
 done

@@ -101,6 +101,9 @@ if has oras; then
     done
     is "oras discover" "$(oras discover $o --format json "$kit:1" | jq -r '[.. | .artifactType? // empty] | sort | join(" ")')" \
         "application/vnd.example.provenance application/vnd.example.signature"
+    t 0 Attached kit attach "$kit:1" signature --type application/vnd.example.ours
+    is "oras discovers ours too" "$(oras discover $o --format json "$kit:1" | jq -r '[.. | .artifactType? // empty] | length')" 3
+    is "and we theirs" "$("$SBX_BIN" kit inspect "$kit:1" --referrers --json | jq '.referrers | length')" 3
     t 0 "@$digest" kit resolve "$kit:1"
     t 0 "tools" kit inspect "$kit:1"
 fi
