@@ -10,10 +10,15 @@ static enum sbx_code note_error(struct sbx_cli *cli, const char *reference, enum
                                 const struct sbx_err *err)
 {
     struct sbx_pos at = { .file = reference };
+    SBX_AUTO_FREE char *prefix = NULL;
+    size_t len = asprintf(&prefix, "kit %s: ", reference) < 0 ? 0 : strlen(prefix);
+    const char *text = err->text;
 
+    if (len && !strncmp(text, prefix, len)) /* the place says it */
+        text += len;
     /* Of one kit alone, main() says it. */
     if (!cli->diags.errors && (cli->args.n > 1 || cli->format != SBX_FORMAT_TABLE))
-        sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", err->text);
+        sbx_diags_add(&cli->diags, SBX_ERROR, sbx_code_name(rc), at, NULL, NULL, "%s", text);
     return rc;
 }
 
@@ -187,10 +192,14 @@ static enum sbx_code validate(struct sbx_cli *cli, struct sbx_err *err)
     struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
     SBX_AUTO(run) run = { .cli = cli, .kits = json_array() };
     enum sbx_code rc = sbx_resolve_values(&r, &run.values, err), worst;
-    size_t bad = 0;
+    size_t bad = 0, from_stdin = 0;
 
     if (rc || sbx_diags_init(&run.all))
         return rc ? rc : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < cli->args.n; i++)
+        from_stdin += !strcmp(cli->args.v[i], "-");
+    if (from_stdin > 1)
+        return sbx_err_set(err, SBX_USAGE, "\"-\" is standard input, which can be read once");
     run.all.max = cli->args.n * SBX_DIAGS_MAX;
     worst = check_all(&run, &bad, err);
     if (worst == SBX_NO_MEMORY)

@@ -1,4 +1,5 @@
 /* The generic part of validation: required fields and the rows' own checks, by the same tables. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,19 @@ void sbx_check_leave(struct sbx_checker *c, size_t mark)
 
 static void check_block(struct sbx_checker *c, const struct sbx_block *block, const void *base);
 
+/* "add path: absolute path inside" */
+static void report_missing(struct sbx_checker *c, const struct sbx_field *f, const void *where)
+{
+    const char *doc = f->doc ? f->doc : "";
+    int len = (int)strlen(doc);
+    char hint[200];
+
+    if (len && doc[len - 1] == '.')
+        len--;
+    snprintf(hint, sizeof(hint), "add %s: %c%.*s", f->key, tolower((unsigned char)*doc), len ? len - 1 : 0, doc + (len > 0));
+    sbx_check_report(c, SBX_ERROR, "missing-field", where, NULL, hint, "is required");
+}
+
 static void check_string(struct sbx_checker *c, const struct sbx_field *f, const void *where)
 {
     const char *const *value = where;
@@ -100,7 +114,7 @@ static void check_string(struct sbx_checker *c, const struct sbx_field *f, const
         if (f->check)
             f->check(c, value, *value);
     } else if (f->required) {
-        sbx_check_report(c, SBX_ERROR, "missing-field", where, NULL, NULL, "is required");
+        report_missing(c, f, where);
     }
 }
 

@@ -129,7 +129,7 @@ static const struct sbx_block api_key_block = {
 
 static const struct sbx_field endpoint_fields[] = {
     STRING(sbx_oauth, token_host, "host", .required = true, .always = true, .doc = "Host of the token endpoint."),
-    STRING(sbx_oauth, token_path, "path", .required = true, .always = true, .doc = "Its path."),
+    STRING(sbx_oauth, token_path, "path", .required = true, .always = true, .doc = "Path of the token endpoint."),
 };
 static const struct sbx_block endpoint_block = {
     "credentials[].oauth.tokenEndpoint", 0, -1, -1, FIELDS(endpoint_fields), NULL

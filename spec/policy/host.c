@@ -1,6 +1,7 @@
 /* Hosts and targets as they stand on the wire: strict, so that no resolver sees an odd spelling. */
 #include <arpa/inet.h>
 #include <idn2.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "policy_int.h"
@@ -14,6 +15,14 @@ static bool is_alnum(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+static enum sbx_code bad_character(unsigned char c, struct sbx_err *err)
+{
+    char text[8];
+
+    snprintf(text, sizeof(text), c >= ' ' && c < 0x7f ? "\"%c\"" : "0x%02x", c);
+    return sbx_err_set(err, SBX_SCHEMA, "a host name with %s; write letters, digits, \"-\", \"_\" and dots", text);
+}
+
 static enum sbx_code check_label(const char *label, size_t len, struct sbx_err *err)
 {
     if (!len)
@@ -24,8 +33,7 @@ static enum sbx_code check_label(const char *label, size_t len, struct sbx_err *
         return sbx_err_set(err, SBX_SCHEMA, "a label that begins or ends with \"-\"");
     for (size_t i = 0; i < len; i++)
         if (!is_alnum((unsigned char)label[i]) && label[i] != '-' && label[i] != '_')
-            return sbx_err_set(err, SBX_SCHEMA, "a host name with the byte 0x%02x",
-                               (unsigned char)label[i]);
+            return bad_character((unsigned char)label[i], err);
     return SBX_OK;
 }
 

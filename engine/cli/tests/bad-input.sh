@@ -111,14 +111,34 @@ mkdir -p escape/files/home
 kit escape escape <<<'kind: mixin'
 ln -s /etc/passwd escape/files/home/passwd
 t 1 "passwd" kit validate ./escape
+# Standard input, several at once, and outputs that take nothing.
+check 0 "VALID: agent (sandbox)" bash -c '"$SBX_BIN" kit validate - <agent/spec.yaml'
+t 1 "<stdin>:1:1: the file is empty" kit validate -
+t 2 '"-" is standard input, which can be read once' kit validate - hello -
+check 1 "larger than 1048576 bytes" bash -c 'timeout 20 "$SBX_BIN" kit validate - </dev/zero'
+t 1 "./empty: no spec.yaml or spec.yml in this directory" kit validate hello ./empty
+lacks "kit ./empty: no" kit validate hello ./empty
+t 1 "is a device, not a regular file" kit validate /dev/zero
+for command in "validate" "validate --json" "validate --output sarif" "inspect" "inspect --json" "inspect --output yaml"; do
+    # shellcheck disable=SC2086
+    check 1 "write to standard output: No space left on device" bash -c '"$SBX_BIN" kit $0 hello >/dev/full' "$command"
+done
+check 1 "No space left" bash -c '"$SBX_BIN" kit schema >/dev/full'
+check 1 "write to standard output: Broken pipe" bash -c 'exec {out}> >(:) && wait $! && "$SBX_BIN" kit validate --output sarif hello >&$out'
 mkfifo pipe.yaml
 t 1 "" kit validate pipe.yaml
 t 0 "schemaVersion" kit inspect hello --output yaml
 t 2 "--json and --output table contradict" kit inspect hello --json --output table
+chmod 0 mixin/spec.yaml
 if [ "$(id -u)" != 0 ]; then
-    chmod 0 mixin/spec.yaml
     t 1 "Permission denied" kit validate ./mixin
+elif command -v setpriv >/dev/null; then
+    chmod 755 "$work"
+    cp "$SBX_BIN" "$work/sbx" # where anybody can run it
+    check 1 "kit ./mixin: spec.yaml: Permission denied" \
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$work/sbx" kit validate ./mixin
 fi
+chmod 644 mixin/spec.yaml
 
 # ports: specs are refused with what to write, sandboxes that are not there by name.
 t 2 'port "0": no sandbox port' create shell -p 0
