@@ -140,7 +140,7 @@ static void wrong_patterns_say_what_to_write(void **state)
         { "example.com:443-80", "lower port first" },
         { "example.com:443-", "a number from 1 to 65535" },
         { "exa mple.com", "a host name with \" \"; write letters" },
-        { "a\x01b.com", "a host name with 0x01" },
+        { "a\x01" "b.com", "a host name with 0x01" },
         { "a..b", "empty label" },
         { "*", "write \"**\" for every host" },
         { "*:443", "write \"**\" for every host" },
