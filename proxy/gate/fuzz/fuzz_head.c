@@ -6,6 +6,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Inside an intercepted connection: nothing but its own host comes out, whatever goes in. */
+static void check_inner(const struct sbx_head *h, const struct sbx_body *b)
+{
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_GATE_HEAD_MAX + SBX_GATE_TARGET_MAX + 256);
+    static const struct sbx_host own = { .kind = SBX_HOST_NAME, .text = "a.example" };
+    static const char line[] = "\r\nHost: a.example\r\n";
+    struct sbx_target t;
+    struct sbx_fault f;
+    struct sbx_scan s = { 0 };
+
+    if (sbx_target_read_inner(h, &own, 443, &t, &f))
+        return;
+    if (sbx_rewrite_request(h, &t, b, &out) ||
+        sbx_head_scan(&s, out.ptr, out.len, true, &f) != (ssize_t)out.len ||
+        !memmem(out.ptr, out.len, line, sizeof(line) - 1))
+        abort();
+}
+
 static void check_request(const char *text, size_t len)
 {
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(SBX_GATE_HEAD_MAX + SBX_GATE_TARGET_MAX + 256);
@@ -15,8 +33,10 @@ static void check_request(const char *text, size_t len)
     struct sbx_fault f;
     struct sbx_scan s = { 0 };
 
-    if (sbx_head_parse_request(text, len, &h, &f) || sbx_target_read(&h, &t, &f) ||
-        sbx_frame_request(&h, &b, &f) || t.connect)
+    if (sbx_head_parse_request(text, len, &h, &f) || sbx_frame_request(&h, &b, &f))
+        return;
+    check_inner(&h, &b);
+    if (sbx_target_read(&h, &t, &f) || t.connect)
         return;
     if (sbx_rewrite_request(&h, &t, &b, &out))
         abort(); /* what was accepted must fit */

@@ -16,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t n = 0; n <= size && b == SBX_HELLO_MORE; n++)
         b = sbx_hello_read(&pieces, (const char *)data, n);
     if (a != b || whole.named != pieces.named || whole.ech != pieces.ech ||
+        whole.alpn != pieces.alpn || whole.offers_h1 != pieces.offers_h1 ||
+        whole.offers_h2 != pieces.offers_h2 ||
         whole.name_len != pieces.name_len || memcmp(whole.name, pieces.name, whole.name_len) != 0 ||
         whole.name_len > size)
         abort();
