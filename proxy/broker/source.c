@@ -63,9 +63,12 @@ size_t sbx_broker_read(int dirfd, const char *name, char *msg, struct stat *ret_
     size_t len = 0;
 
     memset(ret_seen, 0, sizeof(*ret_seen));
-    if (fd < 0 && errno != ENOENT)
+    if (fd < 0 && errno != ENOENT) {
         rc = sbx_err_errno(err, "open");
-    else if (fd >= 0 && fstat(fd, ret_seen))
+        if (fstatat(dirfd, name, ret_seen, AT_SYMLINK_NOFOLLOW)) /* else it would be told at each look */
+            memset(ret_seen, 0, sizeof(*ret_seen));
+    }
+    if (fd >= 0 && fstat(fd, ret_seen))
         rc = sbx_err_errno(err, "stat");
     else if (fd >= 0)
         rc = check(ret_seen, err);

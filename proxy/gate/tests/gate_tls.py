@@ -16,6 +16,7 @@ import lab  # noqa: E402
 import tlslab  # noqa: E402
 from lab import OK, ORIGIN, ORIGIN2, rule, status  # noqa: E402
 
+HELPER = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(lab.GATE), "sbx-netns")
 NAME, OTHER, PLAIN = "api.example.com", "other.example.com", "plain.example.com"
 SECRET = "s3cr3t-value-that-no-one-may-see"
 INJECT = [{"to": NAME + ":443", "header": "Authorization", "secret": "key"}]
@@ -655,6 +656,71 @@ class Elsewhere(Case):
             s.sendall(get(b"/2"))
             self.assertEqual(lab.read_all(s), b"")
         self.assertNotIn(b"/2", origin.received)
+
+
+class Transparent(unittest.TestCase):
+    """The same for programs that know no proxy, behind the real helper."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = lab.Sandbox(HELPER)
+        if not cls.sandbox.status.startswith("ok"):
+            cls.sandbox.close()
+            raise unittest.SkipTest("the helper cannot work here: " + cls.sandbox.status)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.close()
+
+    def setUp(self):
+        self.gate = lab.Gate([rule(NAME), rule(OTHER)], {NAME: [ORIGIN], OTHER: [ORIGIN]}, ca=sandbox_ca.path,
+                             netns=self.sandbox.connect(), names="name 1 %s\nname 2 %s\n" % (NAME, OTHER),
+                             more={"inject": INJECT, "upstreamCa": world.pem})
+        self.addCleanup(lambda: self.assertEqual(self.gate.close(), 0))
+        broker = tlslab.Broker(self.gate, key="Bearer " + SECRET)
+        self.addCleanup(broker.close)
+        while not broker.asked:
+            self.gate.control(op="ping")
+        self.origin = tlslab.Origin(ORIGIN, 443, lab.forever(OK), world.leaf([NAME, OTHER]))
+        self.addCleanup(self.origin.close)
+
+    def connect(self, index):
+        s = self.sandbox.socket()
+        self.addCleanup(s.close)
+        s.connect(("198.19.0.%d" % index, 443))
+        return s
+
+    def test_a_request_has_the_value(self):
+        with tlslab.client(self.connect(1), NAME, sandbox_ca.path + ".crt") as s:
+            s.sendall(get(extra=b"Authorization: mine\r\n"))
+            self.assertEqual(status(lab.read_reply(s)[0]), 200)
+        self.assertIn(b"Authorization: Bearer " + SECRET.encode(), self.origin.received)
+        self.assertNotIn(b"mine", self.origin.received)
+        tunnel, request = self.gate.records(2)
+        self.assertEqual((tunnel["door"], tunnel["proxy"], tunnel["protocol"]), ("transparent", "transparent", "tls"))
+        self.assertEqual((request["door"], request["protocol"], request["method"]), ("transparent", "https", "GET"))
+
+    def test_a_refusal_inside_is_an_answer(self):
+        with tlslab.client(self.connect(1), NAME, sandbox_ca.path + ".crt") as s:
+            s.sendall(get(host=OTHER.encode()))
+            self.assertEqual(status(lab.read_reply(s)[0]), 421)
+
+    def test_another_host_is_relayed(self):
+        with tlslab.client(self.connect(2), OTHER, world.path + ".crt") as s:
+            s.sendall(get(host=OTHER.encode()))
+            self.assertEqual(status(lab.read_reply(s)[0]), 200)
+        self.assertNotIn(SECRET.encode(), self.origin.received)
+
+    def test_B12_another_server_name_no_name_and_no_tls_are_reset(self):
+        for reason, begin in (("server-name", lambda s: tlslab.client(s, OTHER, sandbox_ca.path + ".crt")),
+                              ("no-server-name", lambda s: tlslab.client(s, None, sandbox_ca.path + ".crt", sni=False)),
+                              ("not-tls", lambda s: (s.sendall(get()), s.recv(1) or self.fail("an end")))):
+            with self.subTest(reason=reason):
+                before = len(self.gate.records())
+                with self.assertRaises(OSError):
+                    begin(self.connect(1))
+                self.assertEqual(self.gate.records(before + 1)[before]["reason"], reason)
+        self.assertEqual(self.origin.names, [])
 
 
 class Certificates(Case):
