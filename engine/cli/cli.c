@@ -2,9 +2,11 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "out.h"
+#include "remote.h"
 #include "sbx/text.h"
 
 /* Text of kits, files and commands is in it: nothing of it may act on the terminal. */
@@ -174,7 +176,10 @@ int sbx_cli_main(int argc, char *const *argv, FILE *out, FILE *err_file)
         fputs("sbx: out of memory\n", err_file);
         return 1;
     }
+    cli.began = time(NULL);
     status = finish(&cli, run(&cli, argc, argv, &err), &err);
+    if (sbx_cache_grew())
+        sbx_cli_trim(&cli);
     sbx_diags_release(&cli.diags);
     return status;
 }

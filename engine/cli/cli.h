@@ -78,6 +78,7 @@ struct sbx_cli {
     bool printed;           /**< the JSON or YAML value is out */
     struct sbx_diags diags; /**< findings of the whole run */
     size_t reported;        /**< of diags: already shown */
+    long long began;        /**< Unix seconds */
     int status;             /**< exit status where a code is not enough (exec); -1: by code */
 };
 

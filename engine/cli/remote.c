@@ -86,6 +86,20 @@ enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *
     return rc;
 }
 
+void sbx_cli_trim(struct sbx_cli *cli)
+{
+    struct sbx_user_files files = { .policy = { .preset = NULL } };
+    SBX_AUTO_PTR(sbx_cache) cache = NULL;
+    SBX_AUTO(sbx_paths) paths = { 0 };
+    int64_t unused;
+
+    if (sbx_paths_init(cli->global.app, &paths, NULL) ||
+        sbx_user_files_read(cli, &paths, &files, NULL) ||
+        sbx_cache_open(paths.cache, &cache, NULL) ||
+        sbx_cache_trim(cache, files.settings.cache_max, cli->began, &unused, NULL))
+        return; /* another time */
+}
+
 /* A command that fetches nothing does not read settings for it. */
 static enum sbx_code load(void *data, const struct sbx_ref *ref,
                           const struct sbx_kit_options *options, struct sbx_diags *diags,

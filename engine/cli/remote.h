@@ -22,6 +22,8 @@ SBX_MUST_USE enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_
 SBX_MUST_USE enum sbx_code sbx_cli_registries(struct sbx_cli *cli,
                                               const struct sbx_settings *settings,
                                               struct sbx_err *err);
+/** The cache grew: keep it as small as settings.yaml says. In silence: the command is over. */
+void sbx_cli_trim(struct sbx_cli *cli);
 /** The same for the resolver; NULL: there is no place for a cache (HOME is not set). */
 const struct sbx_remote *sbx_cli_remote(struct sbx_cli *cli, const struct sbx_remote_opts *o);
 /**

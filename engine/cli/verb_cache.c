@@ -76,6 +76,7 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     const struct prune_opts *o = cli->options;
     SBX_AUTO_PTR(sbx_cache) cache = NULL;
     struct sbx_cache_entry *v = NULL;
+    SBX_AUTO_FD int alone = -1;
     int64_t max = 0, left = 0, freed = 0;
     size_t n = 0;
     enum sbx_code rc;
@@ -83,14 +84,18 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     if (o->max && !sbx_size_parse(o->max, &max))
         return sbx_err_set(err, SBX_USAGE, "--max %.40s: not a size; write 500m or 2g", o->max);
     rc = open_list(cli, &cache, &v, &n, err);
+    if (!rc && n)
+        rc = sbx_cache_alone(cache, &alone, err);
     for (size_t i = 0; !rc && i < n; i++)
         left += v[i].size;
     for (size_t i = 0; !rc && i < n; i++) {
+        bool gone = false;
+
         if (!goes(o, &v[i], left, max))
             continue;
-        rc = sbx_cache_drop(cache, &v[i], err);
-        left -= v[i].size;
-        freed += v[i].size;
+        rc = sbx_cache_drop(cache, &v[i], &gone, err);
+        left -= gone ? v[i].size : 0;
+        freed += gone ? v[i].size : 0;
     }
     if (!rc && freed)
         rc = sbx_blob_index_tidy(cache, err);
@@ -114,7 +119,7 @@ static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
     enum sbx_code rc = open_list(cli, &cache, &v, &n, err);
 
     for (size_t i = 0; !rc && i < n; i++) {
-        bool good = true;
+        bool good = true, gone;
 
         if (strcmp(v[i].kind, "blob") != 0)
             continue;
@@ -122,7 +127,7 @@ static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_cache_check(cache, &v[i], &good, err);
         if (!rc && !good) {
             json_array_append_new(damaged, json_string(v[i].name));
-            rc = sbx_cache_drop(cache, &v[i], err);
+            rc = sbx_cache_drop(cache, &v[i], &gone, err);
             sbx_cli_note(cli, "damaged, removed: sha256:%s", v[i].name);
         }
     }
@@ -145,7 +150,10 @@ static const struct sbx_verb v_ls = {
 static const struct sbx_verb v_prune = {
     .name = "prune",
     .summary = "Remove what killed commands left, and more on request",
-    .about = "Nothing that is removed is lost: it is fetched again when it is needed. Images that "
+    .about = "After a command that fetched, what was used longest ago goes by itself: cache.max in "
+             "settings.yaml says\n"
+             "how much stays (default: 20g). "
+             "Nothing that is removed is lost: it is fetched again when it is needed. Images that "
              "were loaded\n"
              "or pulled for sandboxes stay usable.",
     .example = "sbx cache prune --max 2g",

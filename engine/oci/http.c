@@ -81,6 +81,12 @@ static int on_seek(void *ctx, curl_off_t offset, int origin)
 
     if (origin != SEEK_SET)
         return CURL_SEEKFUNC_FAIL;
+    /*
+     * libcurl sends anew by itself when an old connection turns out to be dead. The registry may have
+     * some of an upload by then and would append: whoever called asks it first.
+     */
+    if (t->c->body_fd >= 0 && t->sent)
+        return CURL_SEEKFUNC_FAIL;
     t->sent = offset;
     return CURL_SEEKFUNC_OK;
 }
@@ -246,7 +252,7 @@ static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, str
 static bool passes(CURLcode code)
 {
     return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
-           code == CURLE_PARTIAL_FILE || code == CURLE_OPERATION_TIMEDOUT || code == CURLE_HTTP2 ||
+           code == CURLE_SEND_FAIL_REWIND || code == CURLE_PARTIAL_FILE || code == CURLE_OPERATION_TIMEDOUT || code == CURLE_HTTP2 ||
            code == CURLE_HTTP2_STREAM;
 }
 

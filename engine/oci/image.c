@@ -213,13 +213,16 @@ enum sbx_code sbx_image_pull(struct sbx_store *s, const char *reference,
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     struct pull p = { .store = s, .arena = arena, .progress = progress };
+    SBX_AUTO_FD int use = -1;
     enum sbx_code rc;
 
     if (!arena)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     p.cache = sbx_store_cache(s);
     pthread_mutex_init(&p.lock, NULL);
-    rc = pull(&p, reference, err);
+    rc = sbx_cache_use(p.cache, &use, err);
+    if (!rc)
+        rc = pull(&p, reference, err);
     sbx_registry_close(p.r);
     pthread_mutex_destroy(&p.lock);
     return rc ? sbx_err_wrap(err, rc, "pull %.300s", reference) : SBX_OK;

@@ -16,6 +16,7 @@ struct push {
     struct sbx_arena *arena; /* of the call's life: locations move with each answer */
     const char *location;
     int64_t chunk;
+    bool resumed;     /* the registry has bytes of an attempt that was cut */
     int64_t at;       /* where the body that is on its way begins in the blob */
     const char *told; /* Retry-After of the last answer; NULL: none */
 };
@@ -114,6 +115,8 @@ static enum sbx_code finish(struct push *p, int64_t len, bool *again, struct sbx
     *again = rc ? c.passing : registry_passing(&c);
     if (rc || c.status == 201 || c.status == 204)
         return rc;
+    if (p->resumed && (c.status == 400 || c.status == 404 || c.status == 416))
+        *again = true; /* what it kept was not what was sent: anew */
     return registry_refused(p->r, &c, err);
 }
 
@@ -201,6 +204,7 @@ static enum sbx_code chunks(struct push *p, int64_t at, bool *again, struct sbx_
             *again = true;
             return rc;
         }
+        p->resumed = true;
         if (at > before)
             failed = 0;
     }
@@ -220,6 +224,7 @@ static enum sbx_code send_all(struct push *p, bool whole, bool *again, struct sb
         registry_wait(p->told, 1);
         if (status(p, &at, &unused) || at <= 0 || at > p->size)
             return rc; /* a new session then */
+        p->resumed = true;
     }
     return chunks(p, at, again, err);
 }
@@ -230,6 +235,7 @@ static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *e
         bool done = false, again = false;
         enum sbx_code rc = start(p, query, &done, &again, err);
 
+        p->resumed = false;
         if (!rc && done)
             return SBX_OK;
         if (!rc)

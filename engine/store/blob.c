@@ -89,6 +89,7 @@ static enum sbx_code publish(struct sbx_cache *c, int fd, const char *digest, st
     if (linkat(AT_FDCWD, self, c->blobs, sbx_blob_name(digest), AT_SYMLINK_FOLLOW) &&
         errno != EEXIST)
         return sbx_err_errno(err, "name blob %s", digest);
+    sbx_cache_note_growth();
     return SBX_OK;
 }
 

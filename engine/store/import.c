@@ -379,9 +379,11 @@ enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
 {
     struct import im = { .store = s, .progress = progress, .arena = arena };
     SBX_AUTO_PTR(sbx_source) src = NULL;
-    SBX_AUTO_FD int lock = -1;
+    SBX_AUTO_FD int lock = -1, use = -1;
     enum sbx_code rc = sbx_store_lock(s, "import.lock", true, &lock, err);
 
+    if (!rc)
+        rc = sbx_cache_use(s->cache, &use, err);
     if (!rc)
         rc = sbx_store_sweep(s, err);
     if (!rc)

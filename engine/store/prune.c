@@ -116,7 +116,7 @@ enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
     return rc;
 }
 
-/* Who is at work on it holds its lock: a download's file, a commit's directory. */
+/* Who is at work on it, or uses it, holds its lock: a download's file, a directory. */
 static bool is_running(const char *path)
 {
     SBX_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -125,19 +125,23 @@ static bool is_running(const char *path)
 }
 
 enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *e,
-                             struct sbx_err *err)
+                             bool *ret_gone, struct sbx_err *err)
 {
     char path[CACHE_PATH + 300], away[CACHE_PATH + 300];
+    enum sbx_code rc;
 
+    *ret_gone = false;
     snprintf(path, sizeof(path), "%.4000s/%s/%.255s", c->dir, e->place, e->name);
-    if ((!strcmp(e->kind, "partial") || !strcmp(e->kind, "leftover")) && is_running(path))
+    if (strcmp(e->kind, "blob") != 0 && is_running(path))
         return SBX_OK;
     /* Its name goes first: nobody may find half of it. */
     snprintf(away, sizeof(away), "%.4000s/%s/.gone-%ld-%.64s", c->dir, e->place, (long)getpid(),
              e->name);
     if (e->name[0] != '.' && rename(path, away))
         return errno == ENOENT ? SBX_OK : sbx_err_errno(err, "%s", path);
-    return sbx_dir_remove(AT_FDCWD, e->name[0] == '.' ? path : away, err);
+    rc = sbx_dir_remove(AT_FDCWD, e->name[0] == '.' ? path : away, err);
+    *ret_gone = rc == SBX_OK;
+    return rc;
 }
 
 enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e, bool *ret_good,

@@ -167,5 +167,6 @@ enum sbx_code sbx_blob_writer_finish(struct sbx_blob_writer *w, struct sbx_err *
     if (fdatasync(w->fd) || renameat(w->dir, sbx_blob_name(w->digest), w->cache->blobs,
                                      sbx_blob_name(w->digest)))
         return sbx_err_errno(err, "name blob %s", w->digest);
+    sbx_cache_note_growth();
     return SBX_OK;
 }

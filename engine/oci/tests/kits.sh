@@ -116,6 +116,21 @@ t 0 "Freed" cache prune --max 1k
 t 0 "Freed" cache prune --all
 is "everything is gone" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 0
 
+# --- past cache.max what was used longest ago goes by itself; what a command uses stays
+mkdir -p "$XDG_CONFIG_HOME/sbx"
+printf 'cache: { max: 1k }\n' >"$XDG_CONFIG_HOME/sbx/settings.yaml"
+t 0 "Pushed" kit push mix oci-layout:grow:1.0
+for side in a b; do
+    mkdir -p "side-$side/files/home"
+    printf 'schemaVersion: "2"\nkind: mixin\nname: %s\n' $side >"side-$side/spec.yaml"
+    head -c 100000 /dev/urandom >"side-$side/files/home/noise"
+    t 0 Pushed kit push "side-$side" "oci-layout:grow:$side"
+    t 0 '"kits"' plan shell ws --kit "oci-layout:grow@${out##*@}" --output json
+    find "$XDG_CACHE_HOME/sbx" -depth -exec touch -h -d '1 hour ago' {} +
+done
+is "one kit and its blobs are left" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 4
+rm "$XDG_CONFIG_HOME/sbx/settings.yaml"
+
 # --- layouts and archives, without a registry
 t 0 "Pushed oci-layout:lay@$digest" kit push mix oci-layout:lay:1.0
 t 0 "oci-layout:lay@$digest" kit resolve oci-layout:lay:1.0

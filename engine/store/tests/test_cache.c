@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -117,6 +120,104 @@ static void two_commands_bring_a_blob_once(void **state)
     close(go[1]);
 }
 
+/* A blob of `len` bytes that was used `age` seconds ago; its digest. */
+static void put_old(char byte, size_t len, int age, char out[SBX_DIGEST_TEXT_SIZE])
+{
+    const struct timespec when = { time(NULL) - age, 0 }, both[2] = { when, when };
+    char data[1000], path[200];
+
+    memset(data, byte, len);
+    assert_int_equal(sbx_blob_put_mem(cache, data, len, NULL, out, NULL), SBX_OK);
+    snprintf(path, sizeof(path), "%s/blobs/sha256/%s", dir, out + 7);
+    assert_int_equal(utimensat(-100, path, both, 0), 0);
+}
+
+static void what_was_used_longest_ago_goes_first(void **state)
+{
+    char a[SBX_DIGEST_TEXT_SIZE], b[SBX_DIGEST_TEXT_SIZE], c[SBX_DIGEST_TEXT_SIZE];
+    int64_t freed = 0;
+
+    (void)state;
+    put_old('a', 1000, 300, a);
+    put_old('b', 1000, 200, b);
+    put_old('c', 1000, 0, c);
+    assert_true(sbx_cache_grew());
+    assert_int_equal(sbx_cache_trim(cache, 1LL << 40, time(NULL) - 100, &freed, NULL), SBX_OK);
+    assert_int_equal(freed, 0);
+    assert_int_equal(sbx_cache_trim(cache, 2000, time(NULL) - 100, &freed, NULL), SBX_OK);
+    assert_int_equal(freed, 1000);
+    assert_false(sbx_blob_has(cache, a, NULL));
+    assert_true(sbx_blob_has(cache, b, NULL));
+    /* What this command used stays, however small the cache shall be. */
+    assert_int_equal(sbx_cache_trim(cache, 0, time(NULL) - 100, &freed, NULL), SBX_OK);
+    assert_false(sbx_blob_has(cache, b, NULL));
+    assert_true(sbx_blob_has(cache, c, NULL));
+    sbx_blob_remove(cache, c);
+}
+
+static void nothing_goes_while_somebody_looks_up(void **state)
+{
+    char a[SBX_DIGEST_TEXT_SIZE];
+    SBX_AUTO_FD int use = -1, alone = -1;
+    struct sbx_err err = SBX_ERR_INIT;
+    int64_t freed = 0;
+
+    (void)state;
+    put_old('a', 1000, 300, a);
+    assert_int_equal(sbx_cache_use(cache, &use, &err), SBX_OK);
+    assert_int_equal(sbx_cache_trim(cache, 0, time(NULL), &freed, &err), SBX_BUSY);
+    assert_true(sbx_blob_has(cache, a, NULL));
+    close(sbx_take_fd(&use));
+    assert_int_equal(sbx_cache_alone(cache, &alone, &err), SBX_OK);
+    close(sbx_take_fd(&alone));
+    assert_int_equal(sbx_cache_trim(cache, 0, time(NULL), &freed, &err), SBX_OK);
+    assert_false(sbx_blob_has(cache, a, NULL));
+}
+
+static void a_kit_that_is_held_stays_and_a_leftover_goes(void **state)
+{
+    const struct timespec old = { 1000, 0 }, both[2] = { old, old };
+    char kits[200], held[200], other[200], left[200];
+    int64_t freed = 0;
+    int go[2];
+    pid_t pid;
+    char byte;
+
+    (void)state;
+    snprintf(kits, sizeof(kits), "%s/kits", dir);
+    snprintf(held, sizeof(held), "%s/held", kits);
+    snprintf(other, sizeof(other), "%s/other", kits);
+    snprintf(left, sizeof(left), "%s/.tmp-killed", kits);
+    assert_int_equal(mkdir(kits, 0700) | mkdir(held, 0700) | mkdir(other, 0700) | mkdir(left, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        char file[220];
+
+        snprintf(file, sizeof(file), "%s/x", i ? held : other);
+        assert_int_equal(sbx_file_write(-100, file, "1", 1, 0600, NULL), SBX_OK);
+    }
+    assert_int_equal(pipe(go), 0);
+    pid = fork();
+    if (!pid) { /* another command that uses it */
+        sbx_cache_hold(held);
+        (void)!write(go[1], "x", 1);
+        pause();
+        _exit(0);
+    }
+    assert_int_equal(read(go[0], &byte, 1), 1);
+    utimensat(-100, held, both, 0);
+    utimensat(-100, other, both, 0);
+    assert_int_equal(sbx_cache_trim(cache, 0, time(NULL), &freed, NULL), SBX_OK);
+    assert_int_equal(access(held, F_OK), 0);
+    assert_int_equal(access(other, F_OK), -1);
+    assert_int_equal(access(left, F_OK), -1);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_int_equal(sbx_cache_trim(cache, 0, time(NULL), &freed, NULL), SBX_OK);
+    assert_int_equal(access(held, F_OK), -1);
+    close(go[0]);
+    close(go[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +225,9 @@ int main(void)
         cmocka_unit_test_setup(a_blob_that_is_here_is_not_written_again, forget),
         cmocka_unit_test_setup(wrong_content_is_not_kept, forget),
         cmocka_unit_test_setup(two_commands_bring_a_blob_once, forget),
+        cmocka_unit_test_setup(what_was_used_longest_ago_goes_first, forget),
+        cmocka_unit_test(nothing_goes_while_somebody_looks_up),
+        cmocka_unit_test(a_kit_that_is_held_stays_and_a_leftover_goes),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

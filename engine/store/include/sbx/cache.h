@@ -62,9 +62,32 @@ struct sbx_cache_entry {
 SBX_MUST_USE enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
                                           struct sbx_cache_entry **ret, size_t *ret_n,
                                           struct sbx_err *err);
-/** Remove one; what is being downloaded stays. It comes again when it is needed. */
+/**
+ * Remove one; what is at work or held by a command stays (*ret_gone false). It comes again when it is
+ * needed. Under sbx_cache_alone().
+ */
 SBX_MUST_USE enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *e,
-                                          struct sbx_err *err);
+                                          bool *ret_gone, struct sbx_err *err);
+
+#define SBX_CACHE_PARTIAL_S 604800 /* seconds that a cut download waits for its next attempt: a week */
+
+/**
+ * Remove what was used longest ago until `max` bytes are left, and leftovers; nothing that was used since
+ * `began` (Unix seconds). SBX_BUSY: somebody fetches, nothing was done.
+ */
+SBX_MUST_USE enum sbx_code sbx_cache_trim(struct sbx_cache *c, int64_t max, int64_t began,
+                                          int64_t *ret_freed, struct sbx_err *err);
+bool sbx_cache_grew(void);        /**< Did this process put something into it? */
+void sbx_cache_note_growth(void); /**< It did. */
+
+/* ---- who uses it ---- */
+
+/** While the descriptor is open nothing goes: for what is looked up, then opened. Waits for a removal. */
+SBX_MUST_USE enum sbx_code sbx_cache_use(struct sbx_cache *c, int *ret_fd, struct sbx_err *err);
+/** Nobody uses it, as long as the descriptor is open; SBX_BUSY: somebody does. */
+SBX_MUST_USE enum sbx_code sbx_cache_alone(struct sbx_cache *c, int *ret_fd, struct sbx_err *err);
+/** Mark a directory of the cache as used; it stays until this process ends. Under sbx_cache_use(). */
+void sbx_cache_hold(const char *path);
 /** Does a blob's content have the digest that its name says? */
 SBX_MUST_USE enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e,
                                            bool *ret_good, struct sbx_err *err);
