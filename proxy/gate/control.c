@@ -132,7 +132,7 @@ static json_t *take_broker(struct sbx_gate *g, struct sbx_passed *passed)
     return json_pack("{s:b}", "ok", 1);
 }
 
-static json_t *serve(struct sbx_gate *g, struct sbx_passed *passed, const char *line, size_t len)
+json_t *sbx_control_answer(struct sbx_gate *g, struct sbx_passed *passed, const char *line, size_t len)
 {
     SBX_AUTO_JSON json_t *request = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
     const char *op = json_string_value(json_object_get(request, "op"));
@@ -185,7 +185,7 @@ static int flush(struct client *c)
 
 static int answer_line(struct client *c, const char *line, size_t len)
 {
-    SBX_AUTO_JSON json_t *answer = serve(c->control->gate, &c->passed, line, len);
+    SBX_AUTO_JSON json_t *answer = sbx_control_answer(c->control->gate, &c->passed, line, len);
     SBX_AUTO_FREE char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 
     return !text || sbx_buf_adds(&c->out, text) || sbx_buf_adds(&c->out, "\n") ? -1 : 0;
