@@ -194,6 +194,7 @@ enum sbx_code sbx_create_fill(struct sbx_arena *arena, const struct sbx_sandbox_
     ret->keep_failed = o->keep_failed;
     if (o->upstream_ca && !(ret->upstream_ca = read_text(arena, o->upstream_ca, err)))
         return sbx_err_wrap(err, err ? err->code : SBX_FAILED, "--upstream-ca");
+    ret->learn = o->learn;
     ret->allow_sockets = sbx_argv(arena, o->sockets.v, o->sockets.n);
     ret->approve = sbx_argv(arena, o->approve.v, o->approve.n);
     if (!ret->allow_sockets || !ret->approve)

@@ -29,6 +29,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
     SBX_SWITCH(S, privileged, "allow-privileged", 0,
                "Accept a kit that asks for a privileged container"),
     SBX_SWITCH(S, userns, "allow-userns", 0, "Let processes inside make user namespaces"),
+    SBX_SWITCH(S, learn, "learn", 0,
+               "Let public hosts pass that no kit allows, and record them for policy suggest"),
     SBX_SWITCH(S, weak_network, "weak-network", 0,
                "Accept a host where the network cannot be isolated as designed"),
     SBX_SWITCH(S, strict_startup, "strict-startup", 0,

@@ -13,7 +13,7 @@ struct sbx_sandbox_opts {
     const char *name, *image, *pull, *memory, *upstream_ca;
     double cpus;
     struct sbx_texts env, env_files, approve, sockets, publish;
-    bool keep_failed, strict_startup, privileged, userns, weak_network;
+    bool learn, keep_failed, strict_startup, privileged, userns, weak_network;
 };
 extern const struct sbx_opt sbx_sandbox_rows[];
 

@@ -12,6 +12,7 @@ static const struct sbx_verb *const subs[] = {
     &sbx_verb_policy_log,
     &sbx_verb_policy_check,
     &sbx_verb_policy_explain,
+    &sbx_verb_policy_suggest,
     &sbx_verb_policy_allow,
     &sbx_verb_policy_deny,
     &sbx_verb_policy_rm,

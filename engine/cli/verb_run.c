@@ -84,6 +84,7 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
                        : s->pull       ? "pull"
                        : s->privileged ? "allow-privileged"
                        : s->userns     ? "allow-userns"
+                       : s->learn      ? "learn"
                        : s->sockets.n  ? "allow-socket"
                        : s->upstream_ca ? "upstream-ca"
                        : runtime && strcmp(runtime, "auto") && t->info.runtime_name &&

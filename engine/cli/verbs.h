@@ -8,7 +8,7 @@ extern const struct sbx_verb sbx_verb_run, sbx_verb_create, sbx_verb_exec, sbx_v
     sbx_verb_inspect, sbx_verb_stop, sbx_verb_start, sbx_verb_rm, sbx_verb_reset, sbx_verb_plan,
     sbx_verb_policy, sbx_verb_policy_set_default, sbx_verb_policy_init, sbx_verb_policy_reset,
     sbx_verb_policy_ls, sbx_verb_policy_log, sbx_verb_policy_check,
-    sbx_verb_policy_explain, sbx_verb_policy_allow, sbx_verb_policy_deny, sbx_verb_policy_rm,
+    sbx_verb_policy_explain, sbx_verb_policy_suggest, sbx_verb_policy_allow, sbx_verb_policy_deny, sbx_verb_policy_rm,
     sbx_verb_ports, sbx_verb_port, sbx_verb_kit,
     sbx_verb_kit_validate, sbx_verb_kit_inspect, sbx_verb_kit_migrate, sbx_verb_kit_schema,
     sbx_verb_kit_push, sbx_verb_kit_pull, sbx_verb_kit_resolve, sbx_verb_kit_pack, sbx_verb_kit_attach, sbx_verb_kit_delete,

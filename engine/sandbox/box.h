@@ -296,6 +296,8 @@ SBX_MUST_USE enum sbx_code sbx_gate_write_config(struct sbx_box *box, struct sbx
 SBX_MUST_USE enum sbx_code sbx_gate_make_dir(struct sbx_box *box, struct sbx_err *err);
 /** That lock; close it to let go. -1: there is no directory (any more). */
 int sbx_gate_lock(struct sbx_box *box);
+/** Let records from here on name a step of the plan; where the log stands now (0: not known). */
+json_int_t sbx_gate_step(struct sbx_box *box, const char *id);
 /** One request on the control socket; `ret` may be NULL. */
 SBX_MUST_USE enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret,
                                         struct sbx_err *err);

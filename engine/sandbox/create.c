@@ -80,6 +80,7 @@ static enum sbx_code fill_record(struct sbx_box *box, const struct sbx_create *c
         .runtime = box->info->name, .image = box->plan->image, .created_at = sbx_now(box->arena),
         .last_used_at = "", .phase = SBX_STATE_CREATING, .net = sbx_net_mode_for(box->info),
         .weak_network = c->weak_network, .strict_startup = c->strict_startup,
+        .learned = c->learn,
         .allow_sockets = copy_strs(box->arena, c->allow_sockets), .env = none, .volumes = none,
         .kit_args = copy_strs(box->arena, c->kit_args),
     };

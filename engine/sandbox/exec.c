@@ -194,6 +194,8 @@ enum sbx_code sbx_sandbox_exec(struct sbx_engine *e, const char *name, const str
 
     if (!rc)
         rc = bring_up_for(e, name, &c->streams, &box, err);
+    if (!rc && box.record.learned)
+        sbx_gate_step(&box, "exec");
     return rc ? rc : run(&box, c, ret_status, err);
 }
 
@@ -213,6 +215,7 @@ enum sbx_code sbx_sandbox_launch(struct sbx_engine *e, const char *name, bool in
     c.argv = sbx_plan_launch(box.plan, interactive, args, box.arena);
     if (!c.argv)
         return sbx_out_of_memory(err);
+    sbx_gate_step(&box, "agent");
     rc = sbx_history_add(&box, "agent-started", NULL, err);
     return rc ? rc : run(&box, &c, ret_status, err);
 }

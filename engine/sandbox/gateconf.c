@@ -35,10 +35,28 @@ static unsigned next_generation(const struct sbx_box *box)
     return (unsigned)was + 1;
 }
 
+/* All that a learning sandbox asks for shall be seen: only kits and denials count (N13). */
+static enum sbx_code closed(struct sbx_box *box, const struct sbx_user_policy *from,
+                            struct sbx_user_policy *ret, struct sbx_err *err)
+{
+    struct sbx_user_rule *v = sbx_arena_array(box->arena, from->n_rules + 1, sizeof(*v));
+
+    if (!v)
+        return sbx_out_of_memory(err);
+    *ret = *from;
+    ret->preset = "deny-all";
+    ret->rules = v;
+    ret->n_rules = 0;
+    for (size_t i = 0; i < from->n_rules; i++)
+        if (from->rules[i].decision == SBX_DENY)
+            v[ret->n_rules++] = from->rules[i];
+    return SBX_OK;
+}
+
 static enum sbx_code compose(struct sbx_box *box, struct sbx_buf *out, struct sbx_err *err)
 {
     const struct sbx_engine_config *config = &box->e->config;
-    struct sbx_user_policy now = { .preset = NULL };
+    struct sbx_user_policy now = { .preset = NULL }, learning = { .preset = NULL };
     const struct sbx_user_policy *policy = config->policy;
     SBX_AUTO_JSON json_t *o = NULL;
     enum sbx_code rc = SBX_OK;
@@ -47,12 +65,18 @@ static enum sbx_code compose(struct sbx_box *box, struct sbx_buf *out, struct sb
         rc = config->policy_read(config->ctx, box->arena, &now, err);
         policy = &now;
     }
+    if (!rc && box->record.learned) {
+        rc = closed(box, policy ? policy : &now, &learning, err);
+        policy = &learning;
+    }
     if (rc)
         return rc;
     box->record.generation = next_generation(box);
     rc = sbx_gate_config_json(box->plan, policy, box->record.generation, &o, err);
     if (!rc)
         rc = sbx_inject_config(box, o, err);
+    if (!rc && box->record.learned && json_object_set_new(o, "learn", json_true()))
+        rc = sbx_out_of_memory(err);
     if (rc)
         return rc;
     rc = sbx_json_canonical(o, out);

@@ -8,13 +8,12 @@
 #define HOSTS_NAMED 8 /* blocked hosts in one message */
 #define LINES_NAMED 5 /* last lines of output in the error; all of them were shown before */
 
-/* Where the gate's log stands now. */
-static json_int_t log_offset(struct sbx_box *box)
+json_int_t sbx_gate_step(struct sbx_box *box, const char *id)
 {
     SBX_AUTO_JSON json_t *answer = NULL;
 
     if (box->record.net == SBX_NET_NONE ||
-        sbx_gate_ask(box, json_pack("{s:s}", "op", "ping"), &answer, NULL))
+        sbx_gate_ask(box, json_pack("{s:s, s:s}", "op", "step", "id", id), &answer, NULL))
         return 0;
     return json_integer_value(json_object_get(answer, "offset"));
 }
@@ -81,7 +80,7 @@ enum sbx_code sbx_step_install(struct sbx_box *box, const struct sbx_plan_step *
     struct sbx_tail tail = { .n = 0 };
     struct sbx_inside x = { .step = s->id, .argv = s->argv, .user = s->user,
                             .workdir = box->plan->workdir, .in = -1, .tail = &tail };
-    json_int_t since = log_offset(box);
+    json_int_t since = sbx_gate_step(box, s->id);
     struct sbx_stage stage;
     int status = 0;
     enum sbx_code rc;

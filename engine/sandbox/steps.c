@@ -141,6 +141,7 @@ static enum sbx_code run_startup(struct run *r, struct sbx_err *err)
     enum sbx_code rc = flush(r->box, &r->pending, r->when, r->cookie, err);
 
     r->started = true;
+    sbx_gate_step(r->box, "startup");
     return rc ? rc : sbx_step_startup(r->box, r->when, r->cookie, err);
 }
 

@@ -56,6 +56,7 @@
 #define SBX_GATE_CONTROL_CLIENTS 16     /* the engine's commands at once */
 #define SBX_GATE_CONTROL_LINE_MAX 4096  /* bytes; requests are one small object */
 #define SBX_GATE_PORTS 256              /* published inward; each is a listener */
+#define SBX_GATE_STEP_MAX 200           /* bytes of a step's id: phase, kit, number */
 #define SBX_GATE_UDP_PEERS 256          /* addresses that send to one UDP port; each has a socket */
 #define SBX_GATE_UDP_PEERS_ALL 1024     /* of all ports of a sandbox */
 #define SBX_GATE_UDP_HELD 4194304       /* bytes of datagrams that wait for a socket inside */

@@ -158,7 +158,8 @@ static enum sbx_code parse_top(json_t *top, struct sbx_config *c, struct sbx_err
 {
     static const char *const keys[] = { "version", "sandbox", "generation", "rules", "hosts",
                                         "publicTestRanges", "limits", "upstream", "inject",
-                                        "upstreamCa", NULL };
+                                        "upstreamCa", "learn", NULL };
+    json_t *learn = json_object_get(top, "learn");
     json_t *generation = json_object_get(top, "generation");
     json_t *upstream = json_object_get(top, "upstream");
     const char *sandbox;
@@ -173,6 +174,9 @@ static enum sbx_code parse_top(json_t *top, struct sbx_config *c, struct sbx_err
     c->generation = (uint64_t)json_integer_value(generation);
     if (upstream && !json_is_null(upstream))
         return sbx_err_set(err, SBX_SCHEMA, "upstream: not offered by this version; use null");
+    if (learn && !json_is_boolean(learn))
+        return sbx_err_set(err, SBX_SCHEMA, "learn: true or false");
+    c->learn = json_is_true(learn);
     rc = get_text(top, "sandbox", &sandbox, err);
     if (!rc && (!*sandbox || strlen(sandbox) > 255))
         rc = sbx_err_set(err, SBX_SCHEMA, "sandbox: 1 to 255 bytes");

@@ -26,6 +26,7 @@ struct sbx_config {
     struct sbx_config_host *hosts; /**< sorted by name */
     size_t nhosts;
     unsigned tunnels, tunnels_per_host;
+    bool learn; /**< N13: public names that no rule allows pass, and are told as such */
     struct sbx_injects injects;
     char *upstream_ca; /**< PEM of more roots for intercepted servers; NULL: none */
     char *text; /**< the file itself, for `GET /v0/policy` */
@@ -45,6 +46,11 @@ SBX_DEFINE_AUTO_PTR(sbx_config, sbx_config_unref);
 
 /** Addresses that `hosts` gives a name; NULL: none. */
 const struct sbx_addresses *sbx_config_find(const struct sbx_config *c, const char *name);
+/** By name and port: the rules, and what a learning sandbox may do beyond them. */
+struct sbx_verdict sbx_config_judge(const struct sbx_config *c, const struct sbx_host *host,
+                                    uint16_t port);
+/** Could the name be allowed on some port? */
+bool sbx_config_could_allow(const struct sbx_config *c, const struct sbx_host *host);
 /** The file as it was read last. */
 struct sbx_watch {
     int dirfd;

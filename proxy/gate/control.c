@@ -101,6 +101,17 @@ static json_t *op_policy(struct sbx_gate *g, json_t *request)
                      "digest", digest, "policy", policy, "upstream", sbx_upstream_json(g->upstream));
 }
 
+/* Which step of the plan is at work: it stands in the records from here on. */
+static json_t *op_step(struct sbx_gate *g, json_t *request)
+{
+    const char *id = json_string_value(json_object_get(request, "id"));
+
+    if (!id || strlen(id) > SBX_GATE_STEP_MAX)
+        return failure("step: \"id\" is needed");
+    strcpy(g->log.step, id);
+    return json_pack("{s:b, s:I}", "ok", 1, "offset", (json_int_t)sbx_log_offset(&g->log));
+}
+
 static json_t *op_shutdown(struct sbx_gate *g, json_t *request)
 {
     (void)request;
@@ -115,7 +126,7 @@ static const struct {
 } ops[] = {
     { "ping", NULL, op_ping },       { "reload", NULL, op_reload },
     { "blocked", NULL, op_blocked }, { "stats", "/v0/stats", op_stats },
-    { "policy", "/v0/policy", op_policy }, { "shutdown", NULL, op_shutdown },
+    { "step", NULL, op_step },       { "policy", "/v0/policy", op_policy }, { "shutdown", NULL, op_shutdown },
     { "ports", "/v0/ports", sbx_inbound_list }, { "unpublish", NULL, sbx_inbound_unpublish },
 };
 

@@ -125,7 +125,7 @@ static struct reply about_name(struct sbx_gate *g, const struct sbx_dns_query *q
         return refuse("not-a-name");
     if (fixed(host.text, q->type, &r))
         return r;
-    if (!sbx_policy_could_allow(g->config->policy, &host))
+    if (!sbx_config_could_allow(g->config, &host))
         return refuse_name(g, &host);
     switch (q->type) {
     case SBX_DNS_A:

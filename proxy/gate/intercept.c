@@ -18,7 +18,7 @@ bool sbx_intercept_wanted(const struct sbx_conn *c)
 
     if (c->inter)
         return true;
-    return a->connect && sbx_injects_find(&a->config->injects, a->host.text, a->port, &n);
+    return a->connect && !a->config->learn && sbx_injects_find(&a->config->injects, a->host.text, a->port, &n);
 }
 
 bool sbx_intercept_ready(const struct sbx_conn *c)

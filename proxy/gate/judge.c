@@ -267,7 +267,7 @@ void sbx_judge_start(struct sbx_conn *c)
 
     sbx_gate_refresh(c->gate);
     a->config = sbx_config_ref(c->gate->config);
-    a->verdict = sbx_policy_judge(a->config->policy, &a->host, a->port);
+    a->verdict = sbx_config_judge(a->config, &a->host, a->port);
     if (a->verdict.decision != SBX_ALLOW) {
         sbx_answer_denied(c, &a->verdict);
         return;
@@ -289,7 +289,7 @@ bool sbx_judge_again(struct sbx_conn *c)
 
     if (a->config == now)
         return true;
-    v = sbx_policy_judge(now->policy, &a->host, a->port);
+    v = sbx_config_judge(now, &a->host, a->port);
     if (v.decision == SBX_ALLOW && v.host_resource != a->verdict.host_resource)
         v = (struct sbx_verdict){ .decision = SBX_DENY, .reason = "policy-changed" };
     if (v.decision == SBX_ALLOW && !v.host_resource && !(a->via && a->host.kind == SBX_HOST_NAME)) {

@@ -78,9 +78,10 @@ static enum sbx_code add_time(struct sbx_buf *out)
 }
 
 /* What only some records have, and the end. */
-static enum sbx_code finish(const struct sbx_record *r, struct sbx_buf *out)
+static enum sbx_code finish(const struct sbx_log *l, const struct sbx_record *r, struct sbx_buf *out)
 {
     if ((r->ech && sbx_buf_adds(out, ",\"ech\":true")) ||
+        (*l->step && !r->event && add_text(out, "step", l->step)) ||
         (r->request && sbx_buf_addf(out, ",\"request\":%llu", (unsigned long long)r->request)))
         return SBX_LIMIT;
     if (!r->event)
@@ -112,7 +113,7 @@ static enum sbx_code compose(const struct sbx_log *l, const struct sbx_record *r
         (r->status ? sbx_buf_addf(out, ",\"status\":%u", r->status)
                    : sbx_buf_adds(out, ",\"status\":null")))
         return SBX_LIMIT;
-    return finish(r, out);
+    return finish(l, r, out);
 }
 
 /* A line that says why the next ones are missing takes the place of one that has no room. */

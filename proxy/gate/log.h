@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 
+#include "bounds.h"
 #include "logfile.h"
 #include "loop.h"
 #include "sbx/buf.h"
@@ -54,6 +55,7 @@ struct sbx_log {
     struct sbx_logfile file;
     struct sbx_loop *loop;
     const char *sandbox;   /**< borrowed; set whenever the configuration changes */
+    char step[SBX_GATE_STEP_MAX + 1]; /**< of the plan, that is at work; "": none is known */
     uint64_t allowed, denied, errors; /**< decisions, each counted once */
     uint64_t lost;         /**< records that could not be written */
     uint64_t told;         /**< of those, said in the file by a record `records-lost` */

@@ -93,6 +93,24 @@ t 0 "gate end helper gone" policy log gone --follow
 ln -sf /etc/passwd "$work/state/sbx/logs/gone.jsonl" # the gate's directory: what is no file is not read
 t 1 "read" policy log gone
 rm -r "$work/state/sbx/logs"
+# suggest: hosts with ports and steps, a wildcard for three names below one parent, never for what everybody shares.
+mkdir -p "$work/state/sbx/logs"
+asked() { echo '{"time":"2026-01-02T03:04:05.678Z","sandbox":"gone","host":"'"$1"'","port":'"$2"',"decision":"'"${3:-allow}"'","reason":"'"${4:-learn}"'","step":"'"${5:-agent}"'","count":1}'; }
+{ asked a.cdn.example.com 443; asked b.cdn.example.com 443 allow learn install/hello/1; asked c.cdn.example.com 443
+    asked a.cdn.example.com 443; asked d.cdn.example.com 80; asked one.github.io 443; asked two.github.io 443; asked three.github.io 443
+    asked x.co.uk 443; asked y.co.uk 443; asked z.co.uk 443; asked 2001:db8::1 22 allow rule
+    asked localhost 5432 deny loopback startup; asked 10.0.0.1 443 deny default-deny; event 6 close '"a.cdn.example.com"' learn
+    asked gone.example.com 443 error name-not-found; } >"$work/state/sbx/logs/gone.jsonl"
+j 'v["permissions"]["network"]["allow"] == ["*.cdn.example.com:443", "[2001:db8::1]:22", "d.cdn.example.com:80", "one.github.io:443", "three.github.io:443", "two.github.io:443", "x.co.uk:443", "y.co.uk:443", "z.co.uk:443"]' policy suggest gone --json
+j 'v["rules"][0] == {"pattern": "*.cdn.example.com:443", "hosts": ["a.cdn.example.com:443", "b.cdn.example.com:443", "c.cdn.example.com:443"], "steps": ["agent", "install/hello/1"], "count": 4}' policy suggest gone --json
+j '[(r["host"], r["reason"], r["steps"]) for r in v["refused"]] == [("10.0.0.1:443", "default-deny", ["agent"]), ("localhost:5432", "loopback", ["startup"])]' policy suggest gone --json
+t 0 '- "*.cdn.example.com:443" # agent, install/hello/1' policy suggest gone
+t 0 "#   localhost:5432 (loopback) startup" policy suggest gone
+mkdir "$work/learned"
+{ printf 'schemaVersion: "2"\nname: learned\nkind: mixin\n'; "$SBX_BIN" policy suggest gone 2>/dev/null; } >"$work/learned/spec.yaml"
+t 0 "VALID:" kit validate "$work/learned"
+rm -r "$work/state/sbx/logs"
+t 1 "not found" policy suggest gone
 t 1 "not found" policy ls nobody
 t 0 'set to "balanced"' policy set-default balanced
 t 0 "mine" policy ls --wide

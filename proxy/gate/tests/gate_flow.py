@@ -298,6 +298,55 @@ class Upstream(Case):
             self.assertNotIn(secret, seen)
 
 
+class Learn(Case):
+    """N13: public names that no rule allows pass and are told; nothing else does."""
+    rules = [rule("known.example.com"), rule("bad.example.com", "deny"), rule("10.0.0.0/8", source="kit")]
+
+    def setUp(self):
+        resolver.names.clear()
+        resolver.answers.clear()
+        resolver.answers.update({n: [ORIGIN] for n in ("new.example.com", "known.example.com", "bad.example.com")})
+        resolver.answers["inside.example.com"] = ["10.9.9.9"]
+        self.servers = []
+        self.gate = lab.Gate(self.rules, learn=True)
+
+    def ask(self, host, port=80):
+        return status(self.gate.ask(b"GET http://%s:%d/ HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n" %
+                                    (host, port, host, port)))
+
+    def test_public_names_pass_with_the_step_that_asked(self):
+        self.serve(lab.forever(OK))
+        self.assertTrue(self.gate.control(op="step", id="install/hello/1")["ok"])
+        self.assertEqual(self.ask(b"new.example.com"), 200)
+        self.assertTrue(self.gate.control(op="step", id="agent")["ok"])
+        self.assertEqual(self.ask(b"known.example.com"), 200)
+        seen = [(r["host"], r["reason"], r["rule"], r["step"]) for r in self.gate.records(2)]
+        self.assertEqual(seen, [("new.example.com", "learn", None, "install/hello/1"),
+                                ("known.example.com", "rule", "user:allow:known.example.com", "agent")])
+
+    def test_nothing_else_does(self):
+        self.serve(lab.forever(OK))
+        for host in (b"bad.example.com", b"host.docker.internal", b"gateway.docker.internal", b"localhost",
+                     b"metadata.google.internal", b"169.254.169.254", b"10.1.1.1", b"203.0.113.10", b"127.0.0.1",
+                     b"inside.example.com", b"x.docker.internal"):
+            with self.subTest(host=host):
+                self.assertEqual(self.ask(host), 403)
+        self.assertEqual(self.servers[0].connections, 0)
+        self.assertLessEqual(set(resolver.names), {"inside.example.com"})
+
+    def test_its_end_closes_what_only_it_allowed(self):
+        self.serve(lab.echo, 443)
+        with self.gate.connect() as s:
+            s.sendall(b"CONNECT new.example.com:443 HTTP/1.1\r\n\r\nhello")
+            lab.read_head(s)
+            self.gate.records(1)
+            self.gate.learn = None
+            self.gate.write(self.rules, generation=2)
+            self.gate.control(op="reload")
+            lab.read_all(s)
+        self.assertEqual([r["reason"] for r in self.gate.records(2)], ["learn", "policy-changed"])
+
+
 class BadUpstream(unittest.TestCase):
     def test_a_description_that_cannot_be_read_ends_the_start(self):
         for bad in ([], {"http": {"host": "x", "port": 0}}, {"https": {"host": "a b", "port": 1}}, {"socks": None},

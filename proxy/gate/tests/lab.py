@@ -298,11 +298,11 @@ class Gate:
 
     def __init__(self, rules=(), hosts=None, limits=None, expect="ok", text=None, uid=UID,
                  generation=1, wait=True, netns=None, names=None, fresh=False, log=None, log_text="", ca=None,
-                 more=None, upstream=None):
+                 more=None, upstream=None, learn=None):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-test")
         os.chmod(self.dir, 0o755)
         self.config_dir = os.path.join(self.dir, "state", "gate")
-        self.generation, self.hosts, self.limits = generation, hosts or {}, limits
+        self.generation, self.hosts, self.limits, self.learn = generation, hosts or {}, limits, learn
         self.ca, self.more = ca, more or {}  # more: further keys of gate.json
         self.write(rules, text=text)
         self.log_dir = None if log else os.path.join(self.dir, "log")
@@ -327,6 +327,8 @@ class Gate:
                   "publicTestRanges": ["203.0.113.0/24"], "upstream": None}
         if self.limits:
             config["limits"] = self.limits
+        if self.learn is not None:
+            config["learn"] = self.learn
         config.update(self.more)
         os.makedirs(self.config_dir, exist_ok=True)
         os.chmod(self.dir + "/state", 0o700)  # as in real use: only a descriptor leads there

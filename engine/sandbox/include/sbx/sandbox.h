@@ -154,6 +154,7 @@ struct sbx_create {
     bool weak_network;   /**< C9 */
     bool strict_startup; /**< F4: a failed foreground startup command is fatal, now and later */
     bool keep_failed;    /**< F5 */
+    bool learn;          /**< N13: public names without a rule pass and are recorded */
     const char *const *allow_sockets; /**< host paths that mounts may contain (N22); may be NULL */
     const char *const *approve;       /**< N11; may be NULL */
     const char *upstream_ca; /**< PEM of more roots that the gate trusts where it ends TLS; or NULL */
