@@ -99,20 +99,28 @@ char *sbx_arena_strdup(struct sbx_arena *a, const char *text)
     return text ? sbx_arena_memdup(a, text, strlen(text)) : NULL;
 }
 
+char *sbx_arena_vprintf(struct sbx_arena *a, const char *fmt, va_list args)
+{
+    va_list again;
+    char *text;
+    int len;
+
+    va_copy(again, args);
+    len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    text = len < 0 ? NULL : sbx_arena_alloc(a, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
 char *sbx_arena_printf(struct sbx_arena *a, const char *fmt, ...)
 {
     va_list args;
     char *text;
-    int len;
 
     va_start(args, fmt);
-    len = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
-    text = len < 0 ? NULL : sbx_arena_alloc(a, (size_t)len + 1);
-    if (!text)
-        return NULL;
-    va_start(args, fmt);
-    vsnprintf(text, (size_t)len + 1, fmt, args);
+    text = sbx_arena_vprintf(a, fmt, args);
     va_end(args);
     return text;
 }

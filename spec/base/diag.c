@@ -49,22 +49,6 @@ static struct sbx_diag *next_slot(struct sbx_diags *d)
     return &d->v[d->len];
 }
 
-SBX_PRINTF(2, 0)
-static char *format(struct sbx_arena *a, const char *fmt, va_list args)
-{
-    va_list again;
-    char *text;
-    int len;
-
-    va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    text = len < 0 ? NULL : sbx_arena_alloc(a, (size_t)len + 1);
-    if (text)
-        vsnprintf(text, (size_t)len + 1, fmt, args);
-    return text;
-}
-
 void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *code,
                    struct sbx_pos pos, const char *path, const char *hint, const char *fmt, ...)
 {
@@ -82,7 +66,7 @@ void sbx_diags_add(struct sbx_diags *d, enum sbx_severity severity, const char *
     slot->path = sbx_arena_strdup(d->arena, path ? path : "");
     slot->hint = sbx_arena_strdup(d->arena, hint);
     va_start(args, fmt);
-    slot->message = format(d->arena, fmt, args);
+    slot->message = sbx_arena_vprintf(d->arena, fmt, args);
     va_end(args);
     if (slot->path && slot->message && (slot->hint || !hint) && (slot->pos.file || !pos.file)) {
         d->len++;

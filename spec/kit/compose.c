@@ -51,19 +51,6 @@ static enum sbx_code validate(const struct sbx_artifact *a, struct sbx_diags *di
     return SBX_OK;
 }
 
-struct sbx_artifact *sbx_artifact_new(void)
-{
-    struct sbx_arena *arena = sbx_arena_new();
-    struct sbx_artifact *a = arena ? sbx_arena_alloc(arena, sizeof(*a)) : NULL;
-
-    if (!a) {
-        sbx_arena_free(arena);
-        return NULL;
-    }
-    a->arena = arena;
-    return a;
-}
-
 enum sbx_code sbx_compose_sum_up(const struct sbx_composer *c, size_t before, struct sbx_err *err)
 {
     enum sbx_code rc = c->conflict ? SBX_CONFLICT : SBX_SCHEMA;

@@ -2,6 +2,7 @@
 #ifndef SBX_KIT_COMPOSE_H
 #define SBX_KIT_COMPOSE_H
 
+#include "load.h"
 #include "sbx/kit.h"
 
 struct sbx_composer {
@@ -46,8 +47,6 @@ struct sbx_keyed *sbx_compose_group(struct sbx_composer *c, sbx_list_fn *list, s
 void sbx_copy_place(struct sbx_composer *c, const struct sbx_artifact *from, const void *field,
                     const void *copy);
 struct sbx_kit_ref sbx_copy_ref(struct sbx_composer *c, const struct sbx_kit_ref *from);
-/* An artifact in an arena of its own; NULL: no memory (compose.c). */
-struct sbx_artifact *sbx_artifact_new(void);
 /* opts->fetch, with a finding at `at` where it fails without one (compose.c). */
 enum sbx_code sbx_compose_fetch(const struct sbx_compose_opts *opts, const char *reference,
                                 struct sbx_origin at, const char *path, struct sbx_diags *diags,

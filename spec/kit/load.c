@@ -18,7 +18,7 @@ void sbx_artifact_free(struct sbx_artifact *a)
         sbx_arena_free(a->arena); /* the artifact itself lies in it */
 }
 
-static struct sbx_artifact *new_artifact(void)
+struct sbx_artifact *sbx_artifact_new(void)
 {
     struct sbx_arena *arena = sbx_arena_new();
     struct sbx_artifact *a = arena ? sbx_arena_alloc(arena, sizeof(*a)) : NULL;
@@ -206,7 +206,7 @@ enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
                              const struct sbx_kit_options *options, struct sbx_diags *diags,
                              struct sbx_artifact **ret, struct sbx_err *err)
 {
-    SBX_AUTO_PTR(sbx_artifact) a = new_artifact();
+    SBX_AUTO_PTR(sbx_artifact) a = sbx_artifact_new();
     size_t before = diags->errors;
     enum sbx_code rc;
 

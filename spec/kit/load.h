@@ -4,6 +4,8 @@
 
 #include "sbx/kit.h"
 
+/* An empty one in an arena of its own; NULL: no memory. */
+struct sbx_artifact *sbx_artifact_new(void);
 /* One spec text: fill in arguments, decode and validate. */
 enum sbx_code sbx_kit_decode(const char *file, const char *text, size_t len,
                              const struct sbx_kit_options *options, struct sbx_diags *diags,

@@ -5,23 +5,7 @@
 #include <string.h>
 
 #include "field.h"
-
-/* One document under construction; `bad` sticks, so that one check at the end is enough. */
-struct writer {
-    bool bad;
-};
-
-static void put(struct writer *w, json_t *object, const char *key, json_t *value)
-{
-    if (!value || json_object_set_new(object, key, value)) /* which takes the value even if it fails */
-        w->bad = true;
-}
-
-static void add(struct writer *w, json_t *list, json_t *value)
-{
-    if (!value || json_array_append_new(list, value))
-        w->bad = true;
-}
+#include "json_build.h"
 
 static json_t *object_of(struct writer *w, const char *type, bool or_null)
 {

@@ -5,6 +5,7 @@
 #ifndef SBX_ARENA_H
 #define SBX_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "sbx/auto.h"
@@ -23,6 +24,7 @@ void *sbx_arena_array(struct sbx_arena *a, size_t n, size_t size);
 char *sbx_arena_memdup(struct sbx_arena *a, const void *data, size_t len);
 char *sbx_arena_strdup(struct sbx_arena *a, const char *text); /**< NULL gives NULL */
 char *sbx_arena_printf(struct sbx_arena *a, const char *fmt, ...) SBX_PRINTF(2, 3);
+char *sbx_arena_vprintf(struct sbx_arena *a, const char *fmt, va_list args) SBX_PRINTF(2, 0);
 /** Call `release(p)` when the arena is freed (for what malloc or a library owns). 0 or -1. */
 int sbx_arena_defer(struct sbx_arena *a, void (*release)(void *), void *p);
 

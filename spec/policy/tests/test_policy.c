@@ -6,9 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
 #include <cmocka.h>
-
 #include "sbx/policy.h"
 
 #define RULES 6
@@ -69,8 +67,6 @@ static void check_rows(const struct row *rows, size_t n)
                      rows[i].rules[0] ? rows[i].rules[0] : "(none)", got, rows[i].want);
     }
 }
-
-#define NAME63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static void the_decision_table(void **state)
 {
@@ -343,222 +339,6 @@ static void names_that_some_rule_could_allow(void **state)
     }
 }
 
-static void explained_to(const char *sandbox, const char *const *rules, const char *target, const char *want)
-{
-    SBX_AUTO_PTR(sbx_policy) p = NULL;
-    char text[SBX_EXPLAIN_MAX];
-    struct sbx_verdict v;
-    struct sbx_host host;
-    uint16_t port;
-
-    build(rules, &p);
-    assert_int_equal(sbx_target_parse(target, strlen(target), 0, &host, &port, NULL), SBX_OK);
-    v = sbx_policy_judge(p, &host, port);
-    sbx_verdict_explain(p, &v, sandbox, &host, port, text);
-    assert_string_equal(text, want);
-}
-
-static void explained(const char *const *rules, const char *target, const char *want)
-{
-    explained_to(NULL, rules, target, want);
-}
-
-static void the_nearest_rule_and_what_keeps_it_from_matching(void **state)
-{
-    static const struct {
-        const char *rules[RULES], *target, *rule, *why;
-    } rows[] = {
-        { { "+a.com:443", NULL }, "a.com:80", "a.com:443", "is for other ports" },
-        { { "+10.0.0.0/8:443", NULL }, "10.1.2.3:80", "10.0.0.0/8:443", "is for other ports" },
-        { { "+a.com", NULL }, "x.a.com:80", "a.com", "is for the domain itself, not for hosts below it" },
-        { { "+**.a.com", NULL }, "a.com:80", "**.a.com",
-          "is for hosts below the name, not for the name itself" },
-        { { "+*.a.com", NULL }, "x.y.a.com:80", "*.a.com",
-          "is for one label only; ** is for any number" },
-        { { "+y.a.com", NULL }, "x.a.com:80", "y.a.com", "is for another host of the domain" },
-        { { "+y.a.com", "+a.com", "+x.a.com:1", NULL }, "x.a.com:80", "x.a.com:1", "is for other ports" },
-        { { "+b.com", "-x.a.com:1", NULL }, "x.a.com:80", NULL, NULL },
-        { { "+b.com", NULL }, "a.com:80", NULL, NULL }, /* "com" alone makes no neighbours */
-        { { "+a.com:443", NULL }, "x.a.com:80", NULL, NULL },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
-        SBX_AUTO_PTR(sbx_policy) p = NULL;
-        const struct sbx_rule *r;
-        const char *why = NULL;
-        struct sbx_host host;
-        uint16_t port;
-
-        build(rows[i].rules, &p);
-        assert_int_equal(sbx_target_parse(rows[i].target, strlen(rows[i].target), 0, &host, &port,
-                                          NULL),
-                         SBX_OK);
-        r = sbx_policy_nearest(p, &host, port, &why);
-        if (!r != !rows[i].rule || (r && (strcmp(r->text, rows[i].rule) || strcmp(why, rows[i].why))))
-            fail_msg("row %zu: %s %s", i, r ? r->text : "none", why ? why : "");
-    }
-}
-
-static void a_verdict_says_what_to_do(void **state)
-{
-    (void)state;
-    explained((const char *[]){ NULL }, "api.example.com:443",
-              "blocked: api.example.com:443 (no allow rule); to allow it: sbx policy allow network "
-              "api.example.com:443");
-    explained((const char *[]){ "+example.com", NULL }, "deb.example.com:443",
-              "blocked: deb.example.com:443 (no allow rule); to allow it: sbx policy allow network "
-              "deb.example.com:443, or *.example.com for all hosts of that domain");
-    explained((const char *[]){ "+a.com", "-a.com:443", NULL }, "a.com:443",
-              "blocked: a.com:443 (deny rule a.com:443 of user)");
-    explained((const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
-              "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: "
-              "--approve localhost:80, or sbx policy allow network localhost:80");
-    explained_to("box", (const char *[]){ NULL }, "a.com:443",
-                 "blocked: a.com:443 (no allow rule); to allow it: sbx policy allow network a.com:443 --sandbox box");
-    explained_to("box", (const char *[]){ "+a.com", NULL }, "x.a.com:443",
-                 "blocked: x.a.com:443 (no allow rule); to allow it: sbx policy allow network x.a.com:443 "
-                 "--sandbox box, or *.a.com for all hosts of that domain");
-    explained_to("box", (const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
-                 "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: --approve "
-                 "localhost:80, or sbx policy allow network localhost:80 --sandbox box");
-    explained((const char *[]){ "+**", NULL }, "[::1]:80",
-              "blocked: [::1]:80 (this is the sandbox's own; the host's services are "
-              "host.docker.internal:PORT)");
-    explained((const char *[]){ "+**", NULL }, "a.com:1", "allowed: a.com:1 (rule ** of user)");
-    explained((const char *[]){ NULL }, NAME63 "." NAME63 "." NAME63 ".example.com:443",
-              "blocked: " NAME63 "." NAME63 "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-              " (no allow rule); to allow it: sbx policy allow network "
-              NAME63 "." NAME63 "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-}
-
-static void the_first_rule_that_decides_is_named(void **state)
-{
-    SBX_AUTO_PTR(sbx_policy) p = NULL;
-    struct sbx_host host;
-    uint16_t port;
-
-    (void)state;
-    build((const char *[]){ "+**", "+a.b.c", "+*.b.c", "-a.b.c:1", "-**.c:1", NULL }, &p);
-    assert_int_equal(sbx_target_parse("a.b.c:2", 7, 0, &host, &port, NULL), SBX_OK);
-    assert_string_equal(sbx_policy_judge(p, &host, 2).rule->id, "+**");
-    assert_string_equal(sbx_policy_judge(p, &host, 1).rule->id, "-a.b.c:1");
-}
-
-static unsigned next(unsigned *x) /* the same numbers each time */
-{
-    *x = *x * 1103515245u + 12345u;
-    return *x >> 16;
-}
-
-static const char *random_name(unsigned *x, char out[100])
-{
-    static const char *const labels[] = { "a", "b", "cc", "ab" };
-    const char *a = labels[next(x) % 4], *b = labels[next(x) % 4], *c = labels[next(x) % 4];
-
-    snprintf(out, 100, "%s.%s.%s%u", a, b, c, next(x) % 40);
-    return out;
-}
-
-static void random_rule(unsigned *x, struct sbx_rule *r)
-{
-    static const char *const prefixes[] = { "", "*.", "**." };
-    const char *prefix = prefixes[next(x) % 3];
-    char name[100], text[200];
-
-    random_name(x, name);
-    snprintf(text, sizeof(text), "%s%s:%u", prefix, name, next(x) % 3 + 1);
-    assert_int_equal(sbx_rule_init(r, next(x) % 4 ? SBX_ALLOW : SBX_DENY, SBX_RULE_USER, text, "",
-                                   "", NULL), SBX_OK);
-    r->text = NULL;
-}
-
-/* The plain definition: every rule tried in turn, deny first. */
-static const struct sbx_rule *try_all(const struct sbx_rule *rules, size_t n,
-                                      const struct sbx_host *host, uint16_t port)
-{
-    const struct sbx_rule *first[2] = { NULL, NULL };
-
-    for (size_t k = n; k-- > 0;)
-        if (sbx_pattern_matches(&rules[k].pattern, host, port))
-            first[rules[k].decision] = &rules[k];
-    return first[SBX_DENY] ? first[SBX_DENY] : first[SBX_ALLOW];
-}
-
-static void the_index_agrees_with_trying_every_rule(void **state)
-{
-    enum { N = 3000, ASKED = 2000 };
-    SBX_AUTO_FREE struct sbx_rule *rules = calloc(N, sizeof(*rules));
-    SBX_AUTO_PTR(sbx_policy) p = NULL;
-    const struct sbx_rule *all;
-    unsigned x = 12345, matched = 0;
-
-    (void)state;
-    for (size_t i = 0; i < N; i++)
-        random_rule(&x, &rules[i]);
-    assert_int_equal(sbx_policy_new(rules, N, &p, NULL), SBX_OK);
-    sbx_policy_rules(p, &all);
-    for (size_t i = 0; i < ASKED; i++) {
-        uint16_t port = (uint16_t)(next(&x) % 3 + 1);
-        const struct sbx_rule *want;
-        char name[100], text[200];
-        struct sbx_host host;
-
-        random_name(&x, name);
-        snprintf(text, sizeof(text), "%s%s", next(&x) % 2 ? "a.b." : "", name);
-        assert_int_equal(sbx_host_parse(text, strlen(text), &host, NULL), SBX_OK);
-        want = try_all(rules, N, &host, port);
-        assert_ptr_equal(sbx_policy_judge(p, &host, port).rule, want ? all + (want - rules) : NULL);
-        matched += want != NULL;
-    }
-    assert_in_range(matched, 50, ASKED - 50); /* both outcomes were tried */
-}
-
-static void too_many_rules_are_refused(void **state)
-{
-    struct sbx_err err = SBX_ERR_INIT;
-    struct sbx_policy *p = NULL;
-
-    (void)state;
-    assert_int_equal(sbx_policy_new(NULL, SBX_RULES_MAX + 1, &p, &err), SBX_LIMIT);
-    assert_string_equal(err.text, "20001 network rules; at most 20000");
-    assert_int_equal(sbx_policy_new(NULL, 0, &p, &err), SBX_OK);
-    sbx_policy_free(p);
-    sbx_policy_free(NULL);
-}
-
-static void presets_parse_and_say_what_they_should(void **state)
-{
-    static const char *const names[] = { "allow-all", "balanced", "deny-all" };
-    static const char *const closed[] = { "example.com", "bucket.s3.amazonaws.com",
-                                          "me.blob.core.windows.net", "storage.googleapis.com" };
-    size_t n = 0;
-
-    (void)state;
-    assert_null(sbx_policy_preset("open", &n));
-    for (size_t k = 0; k < SBX_ARRAY_LEN(names); k++) {
-        const char *const *list = sbx_policy_preset(names[k], &n);
-
-        assert_non_null(list);
-        for (size_t i = 0; i < n; i++) {
-            struct sbx_pattern a;
-            const char *inert = NULL;
-
-            assert_int_equal(sbx_pattern_parse(list[i], SBX_RULE_PRESET, &a, &inert, NULL), SBX_OK);
-            assert_null(inert);
-            for (size_t j = 0; j < i; j++)
-                assert_string_not_equal(list[i], list[j]);
-            for (size_t j = 0; j < SBX_ARRAY_LEN(closed) && k == 1; j++) {
-                struct sbx_host host;
-
-                assert_int_equal(sbx_host_parse(closed[j], strlen(closed[j]), &host, NULL), SBX_OK);
-                assert_false(sbx_pattern_matches(&a, &host, 443));
-            }
-        }
-    }
-    assert_int_equal(n, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -569,12 +349,6 @@ int main(void)
         cmocka_unit_test(addresses_behind_an_allowed_name),
         cmocka_unit_test(test_ranges_count_as_public),
         cmocka_unit_test(names_that_some_rule_could_allow),
-        cmocka_unit_test(the_nearest_rule_and_what_keeps_it_from_matching),
-        cmocka_unit_test(a_verdict_says_what_to_do),
-        cmocka_unit_test(the_first_rule_that_decides_is_named),
-        cmocka_unit_test(the_index_agrees_with_trying_every_rule),
-        cmocka_unit_test(too_many_rules_are_refused),
-        cmocka_unit_test(presets_parse_and_say_what_they_should),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

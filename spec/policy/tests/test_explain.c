@@ -1,0 +1,147 @@
+/* What is said about a verdict: the rule that decided, the nearest one, what to do. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "sbx/policy.h"
+
+#define RULES 6
+
+/* Rules in one line: "+pattern" allows, "-pattern" denies; behind "k" a kit's, "K" a consented kit's. */
+static void build(const char *const *lines, struct sbx_policy **ret)
+{
+    struct sbx_rule rules[RULES];
+    size_t n = 0;
+
+    for (; n < RULES && lines[n]; n++) {
+        const char *s = lines[n];
+        bool kit = *s == 'k' || *s == 'K';
+        struct sbx_err err = SBX_ERR_INIT;
+
+        if (sbx_rule_init(&rules[n], s[kit] == '+' ? SBX_ALLOW : SBX_DENY,
+                          kit ? SBX_RULE_KIT : SBX_RULE_USER, s + kit + 1, s, kit ? "kit k" : "user",
+                          &err))
+            fail_msg("%s", err.text);
+        rules[n].consented = *s == 'K';
+    }
+    assert_int_equal(sbx_policy_new(rules, n, ret, NULL), SBX_OK);
+}
+
+#define NAME63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static void explained_to(const char *sandbox, const char *const *rules, const char *target, const char *want)
+{
+    SBX_AUTO_PTR(sbx_policy) p = NULL;
+    char text[SBX_EXPLAIN_MAX];
+    struct sbx_verdict v;
+    struct sbx_host host;
+    uint16_t port;
+
+    build(rules, &p);
+    assert_int_equal(sbx_target_parse(target, strlen(target), 0, &host, &port, NULL), SBX_OK);
+    v = sbx_policy_judge(p, &host, port);
+    sbx_verdict_explain(p, &v, sandbox, &host, port, text);
+    assert_string_equal(text, want);
+}
+
+static void explained(const char *const *rules, const char *target, const char *want)
+{
+    explained_to(NULL, rules, target, want);
+}
+
+static void the_nearest_rule_and_what_keeps_it_from_matching(void **state)
+{
+    static const struct {
+        const char *rules[RULES], *target, *rule, *why;
+    } rows[] = {
+        { { "+a.com:443", NULL }, "a.com:80", "a.com:443", "is for other ports" },
+        { { "+10.0.0.0/8:443", NULL }, "10.1.2.3:80", "10.0.0.0/8:443", "is for other ports" },
+        { { "+a.com", NULL }, "x.a.com:80", "a.com", "is for the domain itself, not for hosts below it" },
+        { { "+**.a.com", NULL }, "a.com:80", "**.a.com",
+          "is for hosts below the name, not for the name itself" },
+        { { "+*.a.com", NULL }, "x.y.a.com:80", "*.a.com",
+          "is for one label only; ** is for any number" },
+        { { "+y.a.com", NULL }, "x.a.com:80", "y.a.com", "is for another host of the domain" },
+        { { "+y.a.com", "+a.com", "+x.a.com:1", NULL }, "x.a.com:80", "x.a.com:1", "is for other ports" },
+        { { "+b.com", "-x.a.com:1", NULL }, "x.a.com:80", NULL, NULL },
+        { { "+b.com", NULL }, "a.com:80", NULL, NULL }, /* "com" alone makes no neighbours */
+        { { "+a.com:443", NULL }, "x.a.com:80", NULL, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO_PTR(sbx_policy) p = NULL;
+        const struct sbx_rule *r;
+        const char *why = NULL;
+        struct sbx_host host;
+        uint16_t port;
+
+        build(rows[i].rules, &p);
+        assert_int_equal(sbx_target_parse(rows[i].target, strlen(rows[i].target), 0, &host, &port,
+                                          NULL),
+                         SBX_OK);
+        r = sbx_policy_nearest(p, &host, port, &why);
+        if (!r != !rows[i].rule || (r && (strcmp(r->text, rows[i].rule) || strcmp(why, rows[i].why))))
+            fail_msg("row %zu: %s %s", i, r ? r->text : "none", why ? why : "");
+    }
+}
+
+static void a_verdict_says_what_to_do(void **state)
+{
+    (void)state;
+    explained((const char *[]){ NULL }, "api.example.com:443",
+              "blocked: api.example.com:443 (no allow rule); to allow it: sbx policy allow network "
+              "api.example.com:443");
+    explained((const char *[]){ "+example.com", NULL }, "deb.example.com:443",
+              "blocked: deb.example.com:443 (no allow rule); to allow it: sbx policy allow network "
+              "deb.example.com:443, or *.example.com for all hosts of that domain");
+    explained((const char *[]){ "+a.com", "-a.com:443", NULL }, "a.com:443",
+              "blocked: a.com:443 (deny rule a.com:443 of user)");
+    explained((const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
+              "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: "
+              "--approve localhost:80, or sbx policy allow network localhost:80");
+    explained_to("box", (const char *[]){ NULL }, "a.com:443",
+                 "blocked: a.com:443 (no allow rule); to allow it: sbx policy allow network a.com:443 --sandbox box");
+    explained_to("box", (const char *[]){ "+a.com", NULL }, "x.a.com:443",
+                 "blocked: x.a.com:443 (no allow rule); to allow it: sbx policy allow network x.a.com:443 "
+                 "--sandbox box, or *.a.com for all hosts of that domain");
+    explained_to("box", (const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",
+                 "blocked: host.docker.internal:80 (asked for by kit k, not approved); to approve: --approve "
+                 "localhost:80, or sbx policy allow network localhost:80 --sandbox box");
+    explained((const char *[]){ "+**", NULL }, "[::1]:80",
+              "blocked: [::1]:80 (this is the sandbox's own; the host's services are "
+              "host.docker.internal:PORT)");
+    explained((const char *[]){ "+**", NULL }, "a.com:1", "allowed: a.com:1 (rule ** of user)");
+    explained((const char *[]){ NULL }, NAME63 "." NAME63 "." NAME63 ".example.com:443",
+              "blocked: " NAME63 "." NAME63 "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+              " (no allow rule); to allow it: sbx policy allow network "
+              NAME63 "." NAME63 "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+}
+
+static void the_first_rule_that_decides_is_named(void **state)
+{
+    SBX_AUTO_PTR(sbx_policy) p = NULL;
+    struct sbx_host host;
+    uint16_t port;
+
+    (void)state;
+    build((const char *[]){ "+**", "+a.b.c", "+*.b.c", "-a.b.c:1", "-**.c:1", NULL }, &p);
+    assert_int_equal(sbx_target_parse("a.b.c:2", 7, 0, &host, &port, NULL), SBX_OK);
+    assert_string_equal(sbx_policy_judge(p, &host, 2).rule->id, "+**");
+    assert_string_equal(sbx_policy_judge(p, &host, 1).rule->id, "-a.b.c:1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_rule_and_what_keeps_it_from_matching),
+        cmocka_unit_test(a_verdict_says_what_to_do),
+        cmocka_unit_test(the_first_rule_that_decides_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
