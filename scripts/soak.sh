@@ -10,6 +10,7 @@
 #   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
 #   scripts/soak.sh load [SECONDS]     the gate with 2,000 tunnels and with 10,000 stalled connections: leaks, stuck ones, a lone user's wait
 #   scripts/soak.sh h2                 HTTP/2 of Go and node through the gate
+#   scripts/soak.sh clients [R] [S]    curl, git, apt, npm, pip, Java, Go … inside a sandbox of runtime R; an event stream of S seconds (default oci, 300)
 #   scripts/soak.sh valgrind           the unit tests under valgrind
 #   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
@@ -70,6 +71,7 @@ kills) exec scripts/soak/kills.sh "${2:-200}" ;;
 bench) exec scripts/soak/bench.sh ;;
 bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
 bench-kits) bench_kits ;;
+clients) exec scripts/soak/clients.sh "${2:-oci}" "${3:-300}" ;;
 load) exec scripts/soak/load.sh "${2:-60}" ;;
 h2) exec python3 proxy/gate/tests/h2_clients.py ;;
 oci) exec scripts/soak/oci.sh ;;

@@ -72,7 +72,8 @@ static void begin_tunnel(struct arrival *a, uint32_t events)
         return;
     }
     a->client = -1;
-    sbx_socket_tune(a->server.fd, g->nactive >= SBX_GATE_CROWD);
+    sbx_socket_tune(c->client.source.fd);
+    sbx_socket_tune(a->server.fd);
     c->asked.logged = true; /* no decision of the policy: nothing to log */
     c->state = SBX_CONN_TUNNEL;
     g->nactive++;
@@ -123,7 +124,7 @@ static void on_socket(void *ctx, int fd)
         refused(a);
         return;
     }
-    a->server = (struct sbx_source){ fd, on_server };
+    a->server = (struct sbx_source){ .fd = fd, .on = on_server };
     if (sbx_inside_connect(fd, a->v6, a->port->inside) && errno != EINPROGRESS) {
         close(fd);
         a->server.fd = -1;

@@ -148,8 +148,8 @@ static struct sbx_conn *new_conn(struct sbx_gate *g, int fd)
     if (!c)
         return NULL;
     c->gate = g;
-    c->client.source = (struct sbx_source){ fd, on_client };
-    c->server.source = (struct sbx_source){ -1, on_server };
+    c->client.source = (struct sbx_source){ fd, on_client, true };
+    c->server.source = (struct sbx_source){ .fd = -1, .on = on_server };
     c->timer.on = on_timer;
     c->turn.on = on_turn;
     for (unsigned i = 0; i < SBX_GATE_ATTEMPTS; i++)
@@ -173,7 +173,8 @@ struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd)
         free(c);
         return NULL;
     }
-    sbx_socket_tune(fd, g->nconns >= SBX_GATE_CROWD);
+    if (g->nconns >= SBX_GATE_CROWD) /* the rest it has from its listener */
+        sbx_socket_crowd(fd);
     sbx_list_append(&g->pending, &c->node);
     g->nconns++;
     g->accepted++;
@@ -190,12 +191,12 @@ void sbx_conn_accept(struct sbx_gate *g, int fd)
         refuse(g, fd);
 }
 
-static void reset_on_close(int fd)
+static void reset_on_close(const struct sbx_side *s)
 {
     struct linger now = { 1, 0 };
 
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    if (s->source.fd >= 0 && !s->failed) /* one that was reset needs none */
+        setsockopt(s->source.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
 void sbx_conn_close(struct sbx_conn *c, bool reset)
@@ -214,8 +215,8 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
         g->nactive--;
     c->state = SBX_CONN_DEAD;
     if (reset) {
-        reset_on_close(c->client.source.fd);
-        reset_on_close(c->server.source.fd);
+        reset_on_close(&c->client);
+        reset_on_close(&c->server);
     }
     sbx_side_close(&g->loop, &c->client, reset);
     sbx_side_close(&g->loop, &c->server, reset);

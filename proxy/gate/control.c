@@ -319,7 +319,7 @@ static void on_listener(struct sbx_source *s, uint32_t events)
         return;
     }
     c->control = ctl;
-    c->source = (struct sbx_source){ fd, on_client };
+    c->source = (struct sbx_source){ .fd = fd, .on = on_client };
     c->in.max = SBX_GATE_CONTROL_LINE_MAX;
     c->out.max = 2 * SBX_GATE_CONFIG_MAX + 65536; /* the policy, indented */
     sbx_list_append(&ctl->clients, &c->node);
@@ -337,7 +337,7 @@ enum sbx_code sbx_control_open(struct sbx_gate *g, int fd, struct sbx_err *err)
         return sbx_err_set(err, SBX_NO_MEMORY, "control: out of memory");
     g->control = ctl;
     ctl->gate = g;
-    ctl->listener = (struct sbx_source){ fd, on_listener };
+    ctl->listener = (struct sbx_source){ .fd = fd, .on = on_listener };
     sbx_list_init(&ctl->clients);
     if (fstat(g->watch.dirfd, &st)) /* the directory is the engine's user's */
         return sbx_err_errno(err, "control");

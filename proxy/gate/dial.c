@@ -39,9 +39,11 @@ static int try_address(struct sbx_conn *c, struct sbx_attempt *t, const struct i
 
     if (fd < 0)
         return errno;
-    sbx_socket_tune(fd, c->gate->nactive >= SBX_GATE_CROWD);
+    sbx_socket_tune(fd);
+    if (c->gate->nactive >= SBX_GATE_CROWD)
+        sbx_socket_crowd(fd);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    *t = (struct sbx_attempt){ { fd, on_attempt }, c, *a, c->gate->loop.now };
+    *t = (struct sbx_attempt){ { fd, on_attempt, true }, c, *a, c->gate->loop.now };
     if ((connect(fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS) ||
         sbx_loop_add(&c->gate->loop, &t->source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
         saved = errno;
@@ -189,7 +191,7 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
     if (!(events & EPOLLOUT))
         return;
     sbx_tls_free(&c->server);
-    c->server = (struct sbx_side){ .source = { -1, c->server.source.on } };
+    c->server = (struct sbx_side){ .source = { .fd = -1, .on = c->server.source.on } };
     c->address = t->address;
     if (sbx_loop_move(&c->gate->loop, s, &c->server.source,
                       EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {

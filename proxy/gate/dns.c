@@ -116,7 +116,7 @@ void sbx_dns_accept(struct sbx_dns *d, int fd)
         return;
     }
     c->dns = d;
-    c->source = (struct sbx_source){ fd, on_conn };
+    c->source = (struct sbx_source){ .fd = fd, .on = on_conn };
     c->timer.on = on_conn_timer;
     sbx_list_append(&d->conns, &c->node);
     d->nconns++;
@@ -136,7 +136,7 @@ enum sbx_code sbx_dns_open(struct sbx_gate *g, int udp_fd, struct sbx_dns **ret,
         return sbx_err_set(err, SBX_NO_MEMORY, "DNS door: out of memory");
     }
     d->gate = g;
-    d->udp = (struct sbx_source){ udp_fd, on_udp };
+    d->udp = (struct sbx_source){ .fd = udp_fd, .on = on_udp };
     sbx_list_init(&d->conns);
     if (udp_fd >= 0 && sbx_loop_add(&g->loop, &d->udp, EPOLLIN)) {
         enum sbx_code rc = sbx_err_errno(err, "DNS door");

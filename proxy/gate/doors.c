@@ -146,7 +146,7 @@ static enum sbx_code keep_doors(struct sbx_doors *d, char *text, const int *fds,
         if (i == nfds)
             return sbx_err_set(err, SBX_SYNTAX, "helper sent %u doors and names more", nfds);
         if (strncmp(word, "tcp", 3) == 0 && d->n < DOORS_MAX)
-            d->listeners[d->n++] = (struct listener){ { fds[i++], on_listener }, d };
+            d->listeners[d->n++] = (struct listener){ { .fd = fds[i++], .on = on_listener }, d };
         else if (strncmp(word, "udp", 3) == 0 && *ret_udp < 0)
             *ret_udp = fds[i++];
         else
@@ -186,6 +186,7 @@ static enum sbx_code add_sources(struct sbx_gate *g, struct sbx_doors *d, struct
     for (unsigned i = 0; i < d->n; i++) {
         int fd = d->listeners[i].source.fd;
 
+        sbx_socket_tune(fd);
         if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
             sbx_loop_add(&g->loop, &d->listeners[i].source, EPOLLIN))
             return sbx_err_errno(err, "door %u", i);
@@ -202,8 +203,8 @@ enum sbx_code sbx_doors_open(struct sbx_gate *g, int netns_fd, int pidfd, struct
     if (!d)
         return sbx_err_set(err, SBX_NO_MEMORY, "doors: out of memory");
     d->gate = g;
-    d->helper = (struct sbx_source){ netns_fd, on_helper };
-    d->container = (struct sbx_source){ pidfd, on_container };
+    d->helper = (struct sbx_source){ .fd = netns_fd, .on = on_helper };
+    d->container = (struct sbx_source){ .fd = pidfd, .on = on_container };
     d->paused.on = on_paused;
     g->doors = d; /* sbx_doors_close() cleans up whatever there is */
     rc = ask_helper(d, netns_fd, &udp, err);

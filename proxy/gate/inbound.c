@@ -82,7 +82,7 @@ static json_t *add(struct sbx_inbound *in, const char *id, uint16_t inside, bool
     p->inside = inside;
     p->udp = udp;
     strcpy(p->id, id); /* its length was checked */
-    p->listener = (struct sbx_source){ passed->fd[0], udp ? sbx_inudp : sbx_arrive };
+    p->listener = (struct sbx_source){ .fd = passed->fd[0], .on = udp ? sbx_inudp : sbx_arrive };
     sbx_list_init(&p->conns);
     sbx_list_init(&p->peers);
     if (sbx_set_nonblocking(p->listener.fd) || sbx_inside_take(in, passed) ||

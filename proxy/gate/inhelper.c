@@ -82,7 +82,7 @@ int sbx_inside_take(struct sbx_inbound *in, struct sbx_passed *passed)
 {
     if (in->helper.fd >= 0)
         return 0;
-    in->helper = (struct sbx_source){ passed->fd[1], on_helper };
+    in->helper = (struct sbx_source){ .fd = passed->fd[1], .on = on_helper };
     if (sbx_loop_add(&in->gate->loop, &in->helper, EPOLLIN | EPOLLRDHUP)) {
         in->helper.fd = -1;
         return -1;

@@ -154,7 +154,7 @@ static void on_socket(void *ctx, int fd)
 
     p->ask = NULL;
     if (fd >= 0 && !sbx_inside_connect(fd, p->v6, p->port->inside)) {
-        p->inside = (struct sbx_source){ fd, on_inside };
+        p->inside = (struct sbx_source){ .fd = fd, .on = on_inside };
         if (!sbx_loop_add(&p->port->inbound->gate->loop, &p->inside, EPOLLIN)) {
             for (unsigned i = 0; i < n; i++)
                 send_in(p, p->held[i].data, p->held[i].len);

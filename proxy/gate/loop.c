@@ -48,8 +48,8 @@ void sbx_loop_close(struct sbx_loop *l, struct sbx_source *s)
 {
     if (s->fd < 0)
         return;
-    /* By hand: a descriptor that another process shares stays in the set after close(). */
-    epoll_ctl(l->epfd, EPOLL_CTL_DEL, s->fd, NULL);
+    if (!s->own)
+        epoll_ctl(l->epfd, EPOLL_CTL_DEL, s->fd, NULL);
     close(s->fd);
     s->fd = -1;
     for (int i = l->current + 1; i < l->nevents; i++)
@@ -63,6 +63,7 @@ int sbx_loop_move(struct sbx_loop *l, struct sbx_source *from, struct sbx_source
     struct epoll_event ev = { .events = events, .data.ptr = to };
 
     to->fd = from->fd;
+    to->own = from->own;
     from->fd = -1;
     for (int i = l->current + 1; i < l->nevents; i++)
         if (l->events[i].data.ptr == from)

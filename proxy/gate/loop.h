@@ -49,6 +49,7 @@ static inline void sbx_list_remove(struct sbx_list *node)
 struct sbx_source {
     int fd; /**< -1: not in the loop */
     void (*on)(struct sbx_source *s, uint32_t events);
+    bool own; /**< no other process has the open file, so that close() takes it out of the set */
 };
 
 struct sbx_timer {

@@ -170,14 +170,19 @@ void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len)
 
 /* The kernel's memory for TCP is one for the whole host, and past its bound it drops what arrives, for everybody.
  * So no socket takes more than the other side's window and a little, and one of a crowd has a small window too. */
-void sbx_socket_tune(int fd, bool crowded)
+void sbx_socket_tune(int fd)
 {
-    int one = 1, unsent = SBX_GATE_UNSENT, window = SBX_GATE_WINDOW;
+    int one = 1, unsent = SBX_GATE_UNSENT;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-    if (crowded)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
+}
+
+void sbx_socket_crowd(int fd)
+{
+    int window = SBX_GATE_WINDOW;
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
 }
 
 ssize_t sbx_side_receive(struct sbx_side *s, void *buf, size_t len)

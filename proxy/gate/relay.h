@@ -58,8 +58,9 @@ int sbx_pipe_send(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *to
 /** Append bytes behind what the pipe holds (heads, small pieces). 0, or -1: no memory. */
 int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, size_t len);
 
-/** Options of a socket that carries a connection. `crowded`: many others do; its memory is to be small. */
-void sbx_socket_tune(int fd, bool crowded);
+/** Options of a socket that carries a connection, or of a listener for those it accepts. */
+void sbx_socket_tune(int fd);
+void sbx_socket_crowd(int fd); /**< many others carry one: its memory is to be small */
 /** Let an empty pipe have malloc'd bytes with a secret in them. */
 void sbx_pipe_give_secret(struct sbx_pipe *pipe, char *buf, size_t len);
 

@@ -103,7 +103,7 @@ enum sbx_code sbx_gate_watch(struct sbx_gate *g, struct sbx_err *err)
     char path[64];
     const uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE;
 
-    g->notify = (struct sbx_source){ inotify_init1(IN_NONBLOCK | IN_CLOEXEC), on_notify };
+    g->notify = (struct sbx_source){ .fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), .on = on_notify };
     snprintf(path, sizeof(path), "/proc/self/fd/%d", g->watch.dirfd);
     if (g->notify.fd >= 0 && inotify_add_watch(g->notify.fd, path, mask) >= 0 &&
         !sbx_loop_add(&g->loop, &g->notify, EPOLLIN))

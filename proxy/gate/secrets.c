@@ -36,7 +36,7 @@ struct sbx_secrets *sbx_secrets_new(struct sbx_loop *loop, int ended_fd)
         return NULL;
     s->message = OPENSSL_secure_malloc(MESSAGE_MAX);
     s->v = calloc(SBX_GATE_SECRETS, sizeof(*s->v));
-    s->source = (struct sbx_source){ -1, on_broker };
+    s->source = (struct sbx_source){ .fd = -1, .on = on_broker };
     s->loop = loop;
     s->ended_fd = ended_fd;
     if (s->message && s->v)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -26,6 +27,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+    def do_GET(self):
+        if self.path != "/events":
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for i in range(10):
+            self.wfile.write(b"data: %d %f\n\n" % (i, time.time()))
+            time.sleep(1)
+        self.close_connection = True
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -141,6 +153,21 @@ class Clients(unittest.TestCase):
                 " len(u.urlopen('https://api.example.com/file', context=c).read()))" % self.dir)
         code, out = self.run_in(sys.executable, "-c", text)
         self.assertEqual((code, out), (0, b"800000 800000\n"))
+
+    def test_E17_an_event_stream_of_ten_seconds_with_the_proxy_and_without(self):
+        text = ("import time, urllib.request as u\n"
+                "late = [time.time() - float(x.split()[2]) for x in u.urlopen('http://api.example.com/events') if x.strip()]\n"
+                "print(len(late), sum(x >= 1 for x in late))")
+        out = []
+
+        def listen(proxy):
+            out.append(self.run_in(sys.executable, "-c", text, proxy=proxy))
+        threads = [threading.Thread(target=listen, args=(proxy,)) for proxy in (True, False)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(out, [(0, b"10 0\n")] * 2)  # none came as late as the next one
 
     def test_past_the_proxy_is_reset_and_logged_with_its_destination(self):
         for address, port in ((ORIGIN2, 4443), (ORIGIN, 80), ("198.18.0.1", 22)):
