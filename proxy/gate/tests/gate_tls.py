@@ -812,7 +812,7 @@ class Configuration(unittest.TestCase):
         gate.close()
         return text
 
-    def test_bad_rules_are_refused_with_the_place(self):
+    def test_G18_bad_rules_are_refused_with_the_place(self):
         good = INJECT[0]
         for bad, want in ((["x"], "inject[0]: not an object"), ({}, "inject: not a list"),
                           ([dict(good, to="api.example.com")], "inject[0]: to:"),
