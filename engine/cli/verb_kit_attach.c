@@ -19,7 +19,7 @@ static const struct sbx_opt rows[] = {
 };
 static const struct sbx_opt_group groups[] = {
     { .v = rows },
-    SBX_GROUP(NULL, sbx_remote_rows, struct attach_opts, remote),
+    SBX_GROUP("Registry", sbx_remote_rows, struct attach_opts, remote),
 };
 
 static enum sbx_code attach(struct sbx_cli *cli, struct sbx_err *err)

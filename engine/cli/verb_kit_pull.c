@@ -8,13 +8,14 @@
 #include "out.h"
 #include "remote.h"
 #include "sbx/file.h"
+#include "sbx/git.h"
 #include "verbs.h"
 
 struct pull_opts {
     struct sbx_remote_opts remote;
 };
 static const struct sbx_opt_group groups[] = {
-    SBX_GROUP(NULL, sbx_remote_rows, struct pull_opts, remote),
+    SBX_GROUP("Registry", sbx_remote_rows, struct pull_opts, remote),
 };
 
 static bool is_free(const char *dir)
@@ -31,14 +32,29 @@ static bool is_free(const char *dir)
     return empty;
 }
 
+static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_ref *ref, bool *ret_mine,
+                           char **ret_dir, struct sbx_err *err)
+{
+    struct sbx_git_source source = { .url = ref->url,
+                                     .commit = ref->revision,
+                                     .subdir = ref->subdir };
+    struct sbx_place place = sbx_place_of(ref);
+    enum sbx_code rc;
+
+    if (ref->kind != SBX_REF_GIT)
+        return sbx_kit_unpack(io, &place, ret_mine, ret_dir, err);
+    rc = sbx_git_fetch(io->cache, &source, ret_dir, err);
+    return rc ? sbx_err_wrap(err, rc, "kit %s", ref->text) : SBX_OK;
+}
+
 /* A kit that does not load is not handed out. */
 static enum sbx_code fetch(struct sbx_cli *cli, const struct sbx_kit_io *io,
-                           const struct sbx_place *place, const char *to, struct sbx_err *err)
+                           const struct sbx_ref *ref, const char *to, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
     SBX_AUTO_FREE char *dir = NULL;
     bool mine = false;
-    enum sbx_code rc = sbx_kit_unpack(io, place, &mine, &dir, err);
+    enum sbx_code rc = bring(io, ref, &mine, &dir, err);
 
     if (rc)
         return rc;
@@ -57,12 +73,12 @@ static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
     const char *reference = cli->args.v[0], *to = cli->args.v[1];
     const struct sbx_kit_io *io = NULL;
     struct sbx_remote remote;
-    struct sbx_place place;
+    struct sbx_place unused;
     struct sbx_ref ref;
     enum sbx_code rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
 
-    if (!rc)
-        rc = sbx_place_parse(reference, cli->arena, &place, err);
+    if (!rc && strncmp(reference, "git+", 4) != 0)
+        rc = sbx_place_parse(reference, cli->arena, &unused, err);
     if (!rc)
         rc = sbx_ref_parse(reference, cli->arena, &ref, err);
     if (rc)
@@ -72,13 +88,15 @@ static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
     if (!rc && !is_free(to))
         rc = sbx_err_set(err, SBX_EXISTS, "%s exists and is not an empty directory", to);
     if (!rc)
-        rc = fetch(cli, io, &place, to, err);
+        rc = fetch(cli, io, &ref, to, err);
     if (rc)
         return rc;
     if (cli->format != SBX_FORMAT_TABLE)
         return sbx_out_value(cli,
-                             json_pack("{s:s,s:s,s:s}", "reference", reference, "digest",
-                                       place.digest, "directory", to),
+                             json_pack("{s:s,s:s,s:s}", "reference", reference,
+                                       ref.kind == SBX_REF_GIT ? "commit" : "digest",
+                                       ref.kind == SBX_REF_GIT ? ref.revision : ref.digest,
+                                       "directory", to),
                              err);
     fprintf(cli->out, "Pulled %s into %s\n", reference, sbx_out_clean(cli->arena, to));
     return SBX_OK;
@@ -110,8 +128,10 @@ const struct sbx_verb sbx_verb_kit_pull = {
     .name = "pull",
     .summary = "Fetch a kit into a directory",
     .args = "REFERENCE DIRECTORY",
-    .about = "REFERENCE names a digest, as \"sbx kit push\" and \"sbx kit resolve\" print it: tags "
-             "can move.\n"
+    .about = "REFERENCE names a digest or a commit, as \"sbx kit push\" and \"sbx kit resolve\" "
+             "print it: tags "
+             "and\n"
+             "branches can move.\n"
              "DIRECTORY must not exist or be empty. What is pulled and pushed again has the same "
              "digest.",
     .example = "sbx kit pull oci://ghcr.io/me/my-kit@sha256:0123... ./my-kit",
@@ -128,10 +148,13 @@ const struct sbx_verb sbx_verb_kit_resolve = {
     .name = "resolve",
     .summary = "Print the immutable reference of a kit",
     .args = "REFERENCE",
-    .about = "A tag is looked up; printed is what --kit, extends and mixins take. A reference that "
-             "cannot move is\n"
-             "printed as it is, without asking anybody.",
-    .example = "sbx run shell --kit \"$(sbx kit resolve ghcr.io/me/my-kit:1.0)\"",
+    .about = "A tag (of git also a branch, or the first digits of a commit that is one) is looked "
+             "up; printed is\n"
+             "what --kit, extends and mixins take. A reference that cannot move is printed as it "
+             "is, without\n"
+             "asking anybody.",
+    .example = "sbx run shell --kit \"$(sbx kit resolve ghcr.io/me/my-kit:1.0)\"\n"
+               "sbx kit resolve 'git+https://github.com/me/kits.git#ref=v1.0&dir=my-kit'",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct pull_opts),

@@ -21,7 +21,7 @@ static const struct sbx_opt push_rows[] = {
 };
 static const struct sbx_opt_group push_groups[] = {
     { .v = push_rows },
-    SBX_GROUP(NULL, sbx_remote_rows, struct push_opts, remote),
+    SBX_GROUP("Registry", sbx_remote_rows, struct push_opts, remote),
 };
 
 struct pack_opts {
@@ -45,7 +45,7 @@ static const struct sbx_opt delete_rows[] = {
 };
 static const struct sbx_opt_group delete_groups[] = {
     { .v = delete_rows },
-    SBX_GROUP(NULL, sbx_remote_rows, struct delete_opts, remote),
+    SBX_GROUP("Registry", sbx_remote_rows, struct delete_opts, remote),
 };
 
 static enum sbx_code tell(struct sbx_cli *cli, const struct sbx_pushed *p, const char *reference,

@@ -34,6 +34,24 @@ static const char *expand(const char *path, struct sbx_arena *arena)
     return sbx_arena_printf(arena, "%s%s", home, path + 1);
 }
 
+static bool ends(const char *text, const char *with)
+{
+    size_t len = strlen(text), n = strlen(with);
+
+    return len > n && !strcasecmp(text + len - n, with);
+}
+
+static enum sbx_code not_a_directory(const char *path, struct sbx_err *err)
+{
+    if (ends(path, ".zip"))
+        return sbx_err_set(err, SBX_UNSUPPORTED, SBX_REF_ZIP_HINT);
+    if (ends(path, ".tar"))
+        return sbx_err_set(err, SBX_USAGE,
+                           "is a file; unpack an archive of \"sbx kit pack\" (tar -xf) and write "
+                           "oci-layout:DIRECTORY@sha256:<digest>");
+    return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
+}
+
 /* A local reference as a path that exists. */
 static enum sbx_code find_path(struct sbx_ref *ref, bool directory_only, struct sbx_arena *arena,
                                struct sbx_err *err)
@@ -47,7 +65,7 @@ static enum sbx_code find_path(struct sbx_ref *ref, bool directory_only, struct 
         return sbx_err_set(err, errno == ENOENT || errno == ENOTDIR ? SBX_NOT_FOUND : SBX_IO, "%s",
                            strerror(errno));
     if (directory_only && !S_ISDIR(st.st_mode))
-        return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
+        return not_a_directory(ref->path, err);
     return SBX_OK;
 }
 

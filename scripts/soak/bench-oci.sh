@@ -53,7 +53,7 @@ quiet=false registry plain
 sbx="$SBX_BIN --no-input kit"
 caches=$XDG_CACHE_HOME
 empty="rm -rf $work/plain/docker"
-for k in one many big; do
+for k in ${SBX_BENCH_KITS:-one many big}; do
     n=$runs
     [ $k != big ] || n=3
     "$SBX_BIN" kit push $k "oci-layout:$work/lay:$k" >/dev/null || exit 1
@@ -81,7 +81,7 @@ done
 tar=${SBX_TEST_IMAGE:-/root/.cache/sbx-base/base-bookworm.tar}
 if [ -x "$bench_image" ] && [ -f "$tar" ]; then
     skopeo copy -q --dest-tls-verify=false "docker-archive:$tar" "docker://$host/images/base:1" || exit 1
-    pair "$runs" "image: pull and unpack (skopeo + umoci)" "rm -rf $work/i $work/u" \
+    pair "$runs" "image: pull and unpack (skopeo + umoci)" "rm -rf $work/i $work/u; mkdir $work/u" \
         "$bench_image $host/images/base:1 $work/i" \
         "skopeo copy -q --src-tls-verify=false docker://$host/images/base:1 oci:$work/u/lay:1 && umoci unpack --image $work/u/lay:1 $work/u/bundle"
 fi

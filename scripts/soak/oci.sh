@@ -1,5 +1,6 @@
 #!/bin/bash
 # Kits with every tool and registry that is to be had, and a kit of 1 GiB: too long, or too much to install, for CI.
+# shellcheck disable=SC2034 # fail is for finish()
 #
 #   scripts/soak/oci.sh      some minutes; SBX_BIN is what is tested (default: build/release/bin/sbx)
 set -u

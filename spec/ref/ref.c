@@ -51,12 +51,18 @@ static enum sbx_code parse_name(const char *text, struct sbx_arena *a, struct sb
 static enum sbx_code refuse_scheme(const char *text, struct sbx_err *err)
 {
     const char *rest = strstr(text, "://") + 3;
+    size_t len = strcspn(text, "?#");
 
+    if (len > 4 && !strncasecmp(text + len - 4, ".zip", 4))
+        return sbx_err_set(err, SBX_SCHEMA, SBX_REF_ZIP_HINT);
     if (starts(text, "https://") || starts(text, "http://") || starts(text, "ssh://") ||
         starts(text, "git://"))
         return sbx_err_set(err, SBX_SCHEMA,
-                           "write git+https://%.200s#ref=<40-hex commit> for a git repository, or "
+                           "write git+%s%.200s#ref=<40-hex commit> for a git repository, or "
                            "oci://HOST/REPOSITORY@sha256:<digest> for a registry",
+                           starts(text, "ssh://")    ? "ssh://"
+                           : starts(text, "http://") ? "http://"
+                                                     : "https://",
                            rest);
     if (starts(text, "docker://"))
         return sbx_err_set(err, SBX_SCHEMA, "write oci://%.200s", rest);

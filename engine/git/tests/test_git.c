@@ -88,6 +88,15 @@ static void until_closed(int fd)
     close(fd);
 }
 
+/* Nobody is left who talks to the server; on a busy machine it was not even reached. */
+static void all_closed(const struct world *w)
+{
+    struct pollfd p = { w->listener, POLLIN, 0 };
+
+    while (poll(&p, 1, 0) == 1)
+        until_closed(accept4(w->listener, NULL, NULL, SOCK_CLOEXEC));
+}
+
 static size_t entries(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -125,7 +134,7 @@ static void a_silent_server_is_given_up(void **state)
             fail_msg("%s: %s", schemes[i], err.text);
         assert_non_null(strstr(err.text, "says nothing"));
         assert_int_equal(left(w), 0);
-        until_closed(accept_one(w)); /* nobody is left who talks to it */
+        all_closed(w);
     }
 }
 
@@ -138,7 +147,7 @@ static void a_look_ends_at_its_limit(void **state)
 
     assert_int_equal(sbx_git_look(&s, commit, &err), SBX_TIMEOUT);
     assert_non_null(strstr(err.text, "not done"));
-    until_closed(accept_one(w));
+    all_closed(w);
 }
 
 static pid_t fetch_in_child(struct world *w, const char *scheme, void (*handler)(int))
@@ -206,7 +215,7 @@ static void a_killed_fetch_takes_its_helpers_along_and_the_next_cleans_up(void *
         assert_int_equal(left(w), 1);
         assert_int_equal(sbx_git_fetch(w->cache, &s, &dir, NULL), SBX_TIMEOUT);
         assert_int_equal(left(w), 0);
-        until_closed(accept_one(w));
+        all_closed(w);
     }
 }
 

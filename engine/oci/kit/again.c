@@ -98,8 +98,8 @@ enum sbx_code kit_push_again(const struct sbx_kit_io *io, const char *from,
         rc = load(&g, diags, err);
     if (rc)
         sbx_err_wrap(err, rc, "kit %s", from);
-    else
-        rc = send(&g, to, anchor, ret, err);
+    else if ((rc = send(&g, to, anchor, ret, err)))
+        sbx_err_wrap(err, rc, "push to %s", to->text);
     kit_remote_close(g.from);
     kit_remote_close(g.to);
     sbx_cache_close(g.cache);

@@ -1,5 +1,12 @@
 #include "remote.h"
 
+#include <string.h>
+
+#define NO_REGISTRY                                                                                \
+    "reference \"%.200s\" names no registry; write HOST/REPOSITORY:TAG, such as "                  \
+    "ghcr.io/me/kit:1.0 (or "                                                                      \
+    "oci-layout:DIRECTORY:TAG)"
+
 bool sbx_place_is(const char *text)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
@@ -20,25 +27,36 @@ struct sbx_place sbx_place_of(const struct sbx_ref *ref)
                                .digest = ref->digest };
 }
 
+/* "me/kit:1": what docker would take for a place on Docker Hub is a path here. */
+static bool has_host(const char *text)
+{
+    size_t first = strcspn(text, "/");
+
+    return strstr(text, "://") || !strncmp(text, "oci-layout:", 11) || !text[first] ||
+           memchr(text, '.', first) || memchr(text, ':', first) || !strncmp(text, "localhost/", 10);
+}
+
 enum sbx_code sbx_place_parse(const char *text, struct sbx_arena *arena, struct sbx_place *ret,
                               struct sbx_err *err)
 {
     struct sbx_ref ref;
-    enum sbx_code rc = sbx_ref_parse(text, arena, &ref, err);
+    enum sbx_code rc;
 
+    if (!strncmp(text, "http://", 7) || !strncmp(text, "https://", 8))
+        return sbx_err_set(err, SBX_SCHEMA, "%.200s: write the place without \"%.*s\": %.200s",
+                           text, text[4] == 's' ? 8 : 7, text, strstr(text, "://") + 3);
+    if (!has_host(text))
+        return sbx_err_set(err, SBX_SCHEMA, NO_REGISTRY, text);
+    rc = sbx_ref_parse(text, arena, &ref, err);
     if (rc)
         return rc;
     if (ref.kind != SBX_REF_OCI && ref.kind != SBX_REF_LAYOUT)
-        return sbx_err_set(err, SBX_SCHEMA,
-                           "reference \"%.200s\" names no registry; write HOST/REPOSITORY:TAG (or "
-                           "oci-layout:DIRECTORY:TAG)",
-                           text);
+        return sbx_err_set(err, SBX_SCHEMA, NO_REGISTRY, text);
     *ret = sbx_place_of(&ref);
     return SBX_OK;
 }
 
-const char *sbx_place_pinned(struct sbx_arena *arena, const struct sbx_place *p,
-                             const char *digest)
+const char *sbx_place_pinned(struct sbx_arena *arena, const struct sbx_place *p, const char *digest)
 {
     if (p->layout)
         return sbx_arena_printf(arena, "oci-layout:%s@%s", p->path, digest);

@@ -157,8 +157,8 @@ enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const s
         rc = sbx_dir_make(io->cache, 0700, err);
     if (!rc)
         rc = sbx_cache_open(io->cache, &push.cache, err);
-    if (!rc)
-        rc = publish(&push, err);
+    if (!rc && (rc = publish(&push, err)))
+        sbx_err_wrap(err, rc, "push to %s", p->text);
     if (push.note[0])
         ret->note = sbx_arena_strdup(arena, push.note);
     kit_remote_close(push.rm);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "remote.h"
+#include "sbx/buf.h"
 
+#define LISTED_MAX 500       /* bytes of tags in an error: some lines of a screen */
 #define TAGS_LOOKED_MAX 1000 /* tags whose digest is asked for one by one */
 
 /* Tags of the repository that have this digest, but not `but`. */
@@ -55,6 +57,19 @@ static enum sbx_code by_digest(struct kit_remote *rm, const char *digest, struct
                : rc;
 }
 
+/* "1.0, 1.1, latest"; of very many the first. */
+static const char *listed(const char *const *v, struct sbx_arena *arena)
+{
+    SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(LISTED_MAX);
+    const char *text;
+
+    for (size_t i = 0; v[i]; i++)
+        if (sbx_buf_addf(&out, "%s%s", i ? ", " : "", v[i]))
+            return sbx_arena_printf(arena, "%s, ...", out.ptr ? out.ptr : v[i]);
+    text = sbx_arena_strdup(arena, out.ptr ? out.ptr : "");
+    return text ? text : v[0];
+}
+
 static enum sbx_code remove_kit(struct kit_remote *rm, const struct sbx_place *p, bool force,
                                 struct sbx_arena *arena, struct sbx_removed *ret,
                                 struct sbx_err *err)
@@ -71,8 +86,8 @@ static enum sbx_code remove_kit(struct kit_remote *rm, const struct sbx_place *p
     if (n && !force)
         return sbx_err_set(err, SBX_BUSY,
                            "this registry deletes by digest, and %zu other tag%s of the same kit "
-                           "(%s%s) would go too; to delete them all add --force",
-                           n, n == 1 ? "" : "s", ret->others[0], n > 1 ? ", ..." : "");
+                           "(%s) would go too; to delete them all add --force",
+                           n, n == 1 ? "" : "s", listed(ret->others, arena));
     return by_digest(rm, ret->digest, err);
 }
 

@@ -158,6 +158,14 @@ t 1 "nonsense" kit push bad "$host/team/bad:1"
 t 1 "404, not found" kit resolve "$host/team/bad:1"
 t 2 "a push has a tag, not a digest" kit push mix "$host/team/bad@$digest"
 t 1 "names no registry" kit push mix somewhere
+t 1 "names no registry; write HOST/REPOSITORY:TAG" kit push mix me/kit:1
+t 1 'write the place without "https://"' kit push mix "https://$host/team/bad:1"
+t 1 "push to 127.0.0.1:1/team/bad:1: " kit push mix 127.0.0.1:1/team/bad:1
+: >kit.zip
+for zip in ./kit.zip https://example.com/kit.zip https://example.com/kit.ZIP?x=1; do
+    t 1 "ZIP archives are of version 1" plan shell ws --kit "$zip"
+done
+t 1 "write git+ssh://git@example.com/kits#ref=" plan shell ws --kit ssh://git@example.com/kits
 t 1 "No such file" kit push nowhere "$host/team/bad:1"
 t 2 "give the directory" kit push mix/spec.yaml "$host/team/bad:1"
 t 2 "Add -o FILE" kit pack mix

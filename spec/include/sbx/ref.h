@@ -11,6 +11,10 @@
 #include "sbx/arena.h"
 #include "sbx/err.h"
 
+/* What to do with an archive of the old kind, wherever one is named. */
+#define SBX_REF_ZIP_HINT                                                                           \
+    "kits as ZIP archives are of version 1 and are not taken: unpack it, run \"sbx kit migrate\" on the " \
+    "directory and give that"
 #define SBX_REF_MAX 4096 /* bytes, PATH_MAX: a reference may be a path */
 
 enum sbx_ref_kind {
