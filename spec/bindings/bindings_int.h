@@ -34,6 +34,10 @@ enum sbx_code sbx_credentials_write(const struct sbx_credentials *c, const char 
 /** One binding or remembered choice as lines with this indentation. */
 enum sbx_code sbx_credentials_write_one(const struct sbx_binding *b, unsigned indent,
                                         struct sbx_buf *out);
+/** The section of remembered choices; nothing if there are none. */
+enum sbx_code sbx_credentials_write_remembered(const struct sbx_credentials *c, struct sbx_buf *out);
+/** A string in double quotes, as JSON and YAML both have it; SBX_SCHEMA: not UTF-8. */
+enum sbx_code sbx_bindings_quote(const char *value, struct sbx_buf *out);
 /** The lock of a file that is about to change; the directory is made. */
 enum sbx_code sbx_bindings_lock(const char *path, int *ret, struct sbx_err *err);
 /** Replace the file, through a link to it. */

@@ -8,23 +8,31 @@
 
 #include "bindings_int.h"
 #include "sbx/file.h"
+#include "sbx/json.h"
 #include "sbx/yaml.h"
 
 static const char default_head[] =
     "# The user's network rules, for all sandboxes (docs: sbx policy --help). \"sbx policy\" changes\n"
     "# this file, and so may you; comment lines at the top are kept.\n";
 
-/* A JSON string is a YAML string too. */
-static enum sbx_code add_text(struct sbx_buf *out, const char *key, const char *value)
+enum sbx_code sbx_bindings_quote(const char *value, struct sbx_buf *out)
 {
+    SBX_AUTO_JSON json_t *string = json_string(value);
     SBX_AUTO_FREE char *text = NULL;
-    json_t *string = json_string(value);
 
     if (!string)
         return SBX_SCHEMA; /* not UTF-8 */
     text = json_dumps(string, JSON_ENCODE_ANY);
-    json_decref(string);
-    return text ? sbx_buf_addf(out, "%s: %s\n", key, text) : SBX_NO_MEMORY;
+    return text ? sbx_buf_adds(out, text) : SBX_NO_MEMORY;
+}
+
+static enum sbx_code add_text(struct sbx_buf *out, const char *key, const char *value)
+{
+    enum sbx_code rc = sbx_buf_addf(out, "%s: ", key);
+
+    if (!rc)
+        rc = sbx_bindings_quote(value, out);
+    return rc ? rc : sbx_buf_adds(out, "\n");
 }
 
 static enum sbx_code add_rule(struct sbx_buf *out, const struct sbx_policy_entry *e,
