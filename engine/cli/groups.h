@@ -12,7 +12,7 @@
 struct sbx_sandbox_opts {
     const char *name, *image, *pull, *memory, *upstream_ca;
     double cpus;
-    struct sbx_texts env, env_files, approve, sockets, publish;
+    struct sbx_texts env, env_files, approve, sockets, publish, allow_network, deny_network;
     bool learn, keep_failed, strict_startup, privileged, userns, weak_network;
 };
 extern const struct sbx_opt sbx_sandbox_rows[];

@@ -98,6 +98,9 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     m->create.artifact = m->artifact;
     m->paths_given = cli->args.n > (used ? 1 : 0);
     rc = note_args(cli, m, err);
+    if (!rc)
+        rc = sbx_new_rules_check(&m->rules, cli, &m->sandbox->allow_network, &m->sandbox->deny_network,
+                                 err);
     return rc ? rc : take_paths(cli, m, used ? 1 : 0, err);
 }
 
@@ -141,6 +144,9 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
 {
     const char *agent = m->artifact->kits.len ? m->artifact->kits.v[0].name : m->artifact->name;
 
+    m->rules.paths = sbx_engine_paths(s->engine);
+    m->create.claimed = sbx_new_rules_write;
+    m->create.claimed_data = &m->rules;
     m->create.runtime = sbx_session_runtime(s, m->runtime);
     m->create.pull = sbx_pull_of(m->sandbox->pull ? m->sandbox->pull : s->files.settings.pull);
     if (!m->create.image)
@@ -167,10 +173,26 @@ static void drop_shown(const struct sbx_session *s, struct sbx_err *err)
         *lines = '\0';
 }
 
+/* Rules for what is not there would count for a later sandbox of the name. */
+static void undo_rules(struct sbx_session *s, const struct sbx_make *m)
+{
+    struct sbx_err inner = SBX_ERR_INIT;
+    json_t *config = NULL;
+
+    if (!m->rules.written)
+        return;
+    if (!sbx_sandbox_gate_config(s->engine, m->rules.written, &config, NULL)) /* kept for a look */
+        json_decref(config);
+    else if (sbx_user_rules_cut(s->cli, m->rules.paths, m->rules.written, &inner))
+        sbx_cli_note(s->cli, "warning: the rules of sandbox %s stay in policy.yaml: %s",
+                     m->rules.written, inner.text);
+}
+
 void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, struct sbx_err *err)
 {
     const char *image = m->artifact->image;
 
+    undo_rules(s, m);
     if (!m->create.image && image && *image && strstr(err->text, image) &&
         has_shell_image(s->cli, m))
         sbx_cli_note(s->cli,

@@ -6,6 +6,7 @@
 #define SBX_CLI_SESSION_H
 
 #include "groups.h"
+#include "policy_edit.h"
 #include "sbx/sandbox.h"
 #include "userfiles.h"
 
@@ -109,6 +110,7 @@ struct sbx_make {
     bool paths_given; /**< some PATH was written (set by prepare) */
     struct sbx_artifact *artifact;
     struct sbx_create create;
+    struct sbx_new_rules rules;
 };
 void sbx_make_release(struct sbx_make *m);
 SBX_DEFINE_AUTO(sbx_make, sbx_make_release);

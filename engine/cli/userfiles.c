@@ -122,12 +122,17 @@ static enum sbx_code drop_rules(struct sbx_policy_file *f, struct sbx_arena *are
     return SBX_OK;
 }
 
+enum sbx_code sbx_user_rules_cut(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                 const char *sandbox, struct sbx_err *err)
+{
+    return sbx_user_policy_edit(cli, paths, drop_rules, (void *)(uintptr_t)sandbox, err);
+}
+
 enum sbx_code sbx_user_rules_drop(struct sbx_cli *cli, const struct sbx_session *s,
                                   const char *sandbox, struct sbx_err *err)
 {
     for (size_t i = 0; i < s->files.file.n_rules; i++)
         if (s->files.file.rules[i].sandbox && !strcmp(s->files.file.rules[i].sandbox, sandbox))
-            return sbx_user_policy_edit(cli, sbx_engine_paths(s->engine), drop_rules,
-                                        (void *)(uintptr_t)sandbox, err);
+            return sbx_user_rules_cut(cli, sbx_engine_paths(s->engine), sandbox, err);
     return SBX_OK;
 }

@@ -26,6 +26,9 @@ SBX_MUST_USE enum sbx_code sbx_user_policy_now(const struct sbx_paths *paths,
 SBX_MUST_USE enum sbx_code sbx_user_policy_edit(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                 sbx_policy_edit_fn *edit, void *data,
                                                 struct sbx_err *err);
+/** Take the rules for one sandbox out of policy.yaml as it is now. */
+SBX_MUST_USE enum sbx_code sbx_user_rules_cut(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                              const char *sandbox, struct sbx_err *err);
 struct sbx_session;
 /** Take the rules for one sandbox out of policy.yaml: a later one of its name starts without them. */
 SBX_MUST_USE enum sbx_code sbx_user_rules_drop(struct sbx_cli *cli, const struct sbx_session *s,

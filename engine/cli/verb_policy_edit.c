@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "out.h"
+#include "policy_edit.h"
 #include "policy_rules.h"
 #include "sbx/policy_json.h"
 #include "verbs.h"
@@ -32,135 +33,12 @@ static const struct sbx_opt rm_rows[] = {
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 static const struct sbx_opt_group rm_groups[] = { { .v = rm_rows }, { .v = rows } };
 
-/* One resource of the command line and what became of it. */
-struct change {
-    const char *resource, *id;
-    struct sbx_pattern pattern;
-    enum sbx_decision decision; /* rm: of the rule found */
-    const char *covered_by;     /* NULL: it was added; else the rule that says it already */
-};
-
-struct edit {
-    struct sbx_cli *cli;
-    const char *sandbox;
-    enum sbx_decision decision;
-    struct change *v;
-    size_t n, cap;
-};
-
-static bool same_scope(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
-static enum sbx_code push(struct edit *e, const struct change *c, struct sbx_err *err)
-{
-    if (e->n == e->cap) {
-        size_t cap = e->cap ? e->cap * 2 : 16;
-        struct change *v = sbx_arena_array(e->cli->arena, cap, sizeof(*v));
-
-        if (!v)
-            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-        if (e->n)
-            memcpy(v, e->v, e->n * sizeof(*v));
-        e->v = v;
-        e->cap = cap;
-    }
-    e->v[e->n++] = *c;
-    return SBX_OK;
-}
-
-static enum sbx_code take_resource(struct edit *e, const char *text, struct sbx_err *err)
-{
-    struct change c = { .resource = text, .decision = e->decision };
-    const char *inert = NULL;
-
-    if (!*text)
-        return sbx_err_set(err, SBX_USAGE, "an empty resource between commas");
-    if (strstr(text, "://"))
-        return sbx_err_set(err, SBX_USAGE, "%s: write HOST:PORT, without a scheme and a path",
-                           text);
-    if (sbx_pattern_parse(text, SBX_RULE_USER, &c.pattern, &inert, err))
-        return sbx_err_wrap(err, SBX_USAGE, "%s", text);
-    if (inert && e->decision == SBX_ALLOW)
-        return sbx_err_set(err, SBX_USAGE, "%s: no rule can allow this: %s", text, inert);
-    return push(e, &c, err);
-}
-
-/* "a, b,c" */
-static enum sbx_code take_list(struct edit *e, const char *list, struct sbx_err *err)
-{
-    enum sbx_code rc = SBX_OK;
-
-    for (const char *p = list; !rc; p++) {
-        size_t len = strcspn(p, ","), skip = strspn(p, " \t");
-        char *one;
-
-        skip = skip > len ? len : skip;
-        one = sbx_arena_memdup(e->cli->arena, p + skip, len - skip);
-        if (!one)
-            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-        for (size_t n = strlen(one); n && (one[n - 1] == ' ' || one[n - 1] == '\t');)
-            one[--n] = '\0';
-        rc = take_resource(e, one, err);
-        p += len;
-        if (!*p)
-            break;
-    }
-    return rc;
-}
-
-/* A wider rule of the user's says it already; presets and kits may change under it. */
-static const struct sbx_policy_entry *covering(const struct sbx_policy_file *f,
-                                               const struct edit *e, const struct change *c)
-{
-    for (size_t i = 0; i < f->n_rules; i++) {
-        const struct sbx_policy_entry *r = &f->rules[i];
-        struct sbx_pattern p;
-
-        if (r->decision != e->decision || (r->sandbox && !same_scope(r->sandbox, e->sandbox)) ||
-            sbx_pattern_parse(r->resource, SBX_RULE_USER, &p, NULL, NULL))
-            continue;
-        if (sbx_pattern_covers(&p, &c->pattern) || !strcmp(r->resource, c->resource))
-            return r;
-    }
-    return NULL;
-}
-
-static enum sbx_code add_rules(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
-                               struct sbx_err *err)
-{
-    struct edit *e = data;
-    struct sbx_policy_entry *v = sbx_arena_array(arena, f->n_rules + e->n, sizeof(*v));
-
-    if (!v)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (f->n_rules)
-        memcpy(v, f->rules, f->n_rules * sizeof(*v));
-    f->rules = v;
-    for (size_t i = 0; i < e->n; i++) {
-        struct change *c = &e->v[i];
-        const struct sbx_policy_entry *by = covering(f, e, c);
-        struct sbx_policy_entry one = { .decision = e->decision, .resource = c->resource,
-                                        .sandbox = e->sandbox };
-
-        one.id = by ? by->id : sbx_policy_rule_id(&one, e->cli->arena);
-        c->id = sbx_arena_strdup(e->cli->arena, one.id);
-        c->covered_by = by ? sbx_arena_strdup(e->cli->arena, by->resource) : NULL;
-        if (!c->id || (by && !c->covered_by))
-            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-        if (!by)
-            v[f->n_rules++] = one;
-    }
-    return SBX_OK;
-}
-
 static const char *scope_words(struct sbx_cli *cli, const char *sandbox)
 {
     return sandbox ? sbx_arena_printf(cli->arena, "sandbox %s", sandbox) : "all sandboxes";
 }
 
-static json_t *change_json(const struct edit *e, const struct change *c, const char *status)
+static json_t *change_json(const struct sbx_edit *e, const struct sbx_edit_change *c, const char *status)
 {
     return json_pack("{s:s,s:s,s:[s],s:s,s:s,s:s}", "id", c->id, "decision",
                      sbx_decision_name(c->decision), "resources", c->resource, "scope",
@@ -168,13 +46,13 @@ static json_t *change_json(const struct edit *e, const struct change *c, const c
                      e->sandbox ? e->sandbox : "all", "status", status);
 }
 
-static enum sbx_code report(const struct edit *e, const char *done, struct sbx_err *err)
+static enum sbx_code report(const struct sbx_edit *e, const char *done, struct sbx_err *err)
 {
     struct sbx_cli *cli = e->cli;
     json_t *list;
 
     for (size_t i = 0; cli->format == SBX_FORMAT_TABLE && i < e->n; i++) {
-        const struct change *c = &e->v[i];
+        const struct sbx_edit_change *c = &e->v[i];
         const char *word = done ? done : e->decision == SBX_ALLOW ? "Allowed" : "Denied";
 
         if (c->covered_by)
@@ -196,7 +74,7 @@ static enum sbx_code report(const struct edit *e, const char *done, struct sbx_e
 }
 
 /* An allow rule under a deny rule does nothing: better said now than found out later. */
-static void warn_denied(const struct edit *e, const struct sbx_session *s)
+static void warn_denied(const struct sbx_edit *e, const struct sbx_session *s)
 {
     SBX_AUTO_JSON json_t *config = NULL;
     SBX_AUTO_PTR(sbx_policy) p = NULL;
@@ -217,7 +95,7 @@ static void warn_denied(const struct edit *e, const struct sbx_session *s)
 }
 
 /* Save, then let every gate follow: lines of the file, which rules carry, may have moved. */
-static enum sbx_code apply(struct edit *e, sbx_policy_edit_fn *fn, const char *done,
+static enum sbx_code apply(struct sbx_edit *e, sbx_policy_edit_fn *fn, const char *done,
                            struct sbx_err *err)
 {
     SBX_AUTO(sbx_session) before = { .quiet = true }, s = { .quiet = true };
@@ -246,12 +124,12 @@ static enum sbx_code apply(struct edit *e, sbx_policy_edit_fn *fn, const char *d
 static enum sbx_code change(struct sbx_cli *cli, enum sbx_decision decision, struct sbx_err *err)
 {
     const struct edit_opts *o = cli->options;
-    struct edit e = { .cli = cli, .sandbox = o->sandbox, .decision = decision };
-    enum sbx_code rc = take_list(&e, cli->args.v[0], err);
+    struct sbx_edit e = { .cli = cli, .sandbox = o->sandbox, .decision = decision };
+    enum sbx_code rc = sbx_edit_take(&e, cli->args.v[0], err);
 
     if (!rc && o->sandbox && o->global)
         return sbx_err_set(err, SBX_USAGE, "--global and --sandbox contradict each other");
-    return rc ? rc : apply(&e, add_rules, NULL, err);
+    return rc ? rc : apply(&e, sbx_edit_add, NULL, err);
 }
 
 static enum sbx_code allow(struct sbx_cli *cli, struct sbx_err *err)
@@ -264,7 +142,7 @@ static enum sbx_code deny(struct sbx_cli *cli, struct sbx_err *err)
     return change(cli, SBX_DENY, err);
 }
 
-static bool is_same(const struct sbx_policy_entry *r, const struct change *c)
+static bool is_same(const struct sbx_policy_entry *r, const struct sbx_edit_change *c)
 {
     struct sbx_pattern p;
 
@@ -277,8 +155,8 @@ static bool is_same(const struct sbx_policy_entry *r, const struct change *c)
 }
 
 /* Why there is nothing to remove, and what to do instead. */
-static enum sbx_code not_there(const struct edit *e, const struct sbx_policy_file *f,
-                               const struct change *c, struct sbx_err *err)
+static enum sbx_code not_there(const struct sbx_edit *e, const struct sbx_policy_file *f,
+                               const struct sbx_edit_change *c, struct sbx_err *err)
 {
     const char *what = c->resource ? c->resource : c->id;
 
@@ -295,17 +173,17 @@ static enum sbx_code not_there(const struct edit *e, const struct sbx_policy_fil
                        what);
 }
 
-static enum sbx_code drop(struct edit *e, struct sbx_policy_file *f, size_t k, struct sbx_err *err)
+static enum sbx_code drop(struct sbx_edit *e, struct sbx_policy_file *f, size_t k, struct sbx_err *err)
 {
-    struct change *c = &e->v[k];
+    struct sbx_edit_change *c = &e->v[k];
     size_t kept = 0;
     bool found = false;
 
     for (size_t i = 0; i < f->n_rules; i++) {
         const struct sbx_policy_entry *r = &f->rules[i];
 
-        if (!is_same(r, c) || (c->resource && !same_scope(r->sandbox, e->sandbox)) ||
-            (!c->resource && e->sandbox && !same_scope(r->sandbox, e->sandbox))) {
+        if (!is_same(r, c) || (c->resource && !sbx_edit_same_scope(r->sandbox, e->sandbox)) ||
+            (!c->resource && e->sandbox && !sbx_edit_same_scope(r->sandbox, e->sandbox))) {
             f->rules[kept++] = *r;
             continue;
         }
@@ -323,7 +201,7 @@ static enum sbx_code drop(struct edit *e, struct sbx_policy_file *f, size_t k, s
 static enum sbx_code remove_rules(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
                                   struct sbx_err *err)
 {
-    struct edit *e = data;
+    struct sbx_edit *e = data;
     enum sbx_code rc = SBX_OK;
 
     (void)arena;
@@ -335,17 +213,17 @@ static enum sbx_code remove_rules(struct sbx_policy_file *f, struct sbx_arena *a
 static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)
 {
     const struct edit_opts *o = cli->options;
-    struct edit e = { .cli = cli, .sandbox = o->sandbox, .decision = SBX_DENY };
+    struct sbx_edit e = { .cli = cli, .sandbox = o->sandbox, .decision = SBX_DENY };
     enum sbx_code rc = SBX_OK;
 
     if (!cli->args.n && !o->resources.n && !o->ids.n)
         return sbx_err_set(err, SBX_USAGE, "which rule? Name its RESOURCE, or give --id");
     if (cli->args.n)
-        rc = take_list(&e, cli->args.v[0], err);
+        rc = sbx_edit_take(&e, cli->args.v[0], err);
     for (size_t i = 0; !rc && i < o->resources.n; i++)
-        rc = take_list(&e, o->resources.v[i], err);
+        rc = sbx_edit_take(&e, o->resources.v[i], err);
     for (size_t i = 0; !rc && i < o->ids.n; i++)
-        rc = push(&e, &(struct change){ .id = o->ids.v[i] }, err);
+        rc = sbx_edit_push(&e, &(struct sbx_edit_change){ .id = o->ids.v[i] }, err);
     return rc ? rc : apply(&e, remove_rules, "Removed", err);
 }
 

@@ -85,6 +85,8 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
                        : s->privileged ? "allow-privileged"
                        : s->userns     ? "allow-userns"
                        : s->learn      ? "learn"
+                       : s->allow_network.n ? "allow-network"
+                       : s->deny_network.n  ? "deny-network"
                        : s->sockets.n  ? "allow-socket"
                        : s->upstream_ca ? "upstream-ca"
                        : runtime && strcmp(runtime, "auto") && t->info.runtime_name &&

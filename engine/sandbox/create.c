@@ -240,6 +240,8 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
     if (rc)
         return rc;
     rc = open_runtime(&box, c, err);
+    if (!rc && c->claimed)
+        rc = c->claimed(c->claimed_data, name, err);
     if (!rc)
         rc = make(&box, c, err);
     if (!rc)

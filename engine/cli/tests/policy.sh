@@ -93,6 +93,11 @@ t 0 "gate end helper gone" policy log gone --follow
 ln -sf /etc/passwd "$work/state/sbx/logs/gone.jsonl" # the gate's directory: what is no file is not read
 t 1 "read" policy log gone
 rm -r "$work/state/sbx/logs"
+# Rules of a sandbox that is to be made are read before anything is.
+t 2 "--deny-network: a..b" create shell --deny-network a..b
+t 2 "no rule can allow this" create shell --allow-network 169.254.169.254
+t 2 "write HOST:PORT, without a scheme" run shell --allow-network https://x.test/
+
 # suggest: hosts with ports and steps, a wildcard for three names below one parent, never for what everybody shares.
 mkdir -p "$work/state/sbx/logs"
 asked() { echo '{"time":"2026-01-02T03:04:05.678Z","sandbox":"gone","host":"'"$1"'","port":'"$2"',"decision":"'"${3:-allow}"'","reason":"'"${4:-learn}"'","step":"'"${5:-agent}"'","count":1}'; }

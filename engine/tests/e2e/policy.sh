@@ -25,6 +25,27 @@ exits "check: denied is 4" 4 sbx policy check network --sandbox "$name" denied.e
 has "and has the nearest rule" "$out" "Nearest rule: api.example.com (kit:net:1"
 has "explain names file and line" "$(sbx policy explain --sandbox "$name" api.example.com)" "kit net/spec.yaml:6:"
 
+# Rules that come with the sandbox, and go with it; a create that fails leaves none.
+first=$name
+new_name
+exits "create with rules" 0 sbx create --runtime "$runtime" shell --name "$name" "$ws" --allow-network git.example.com:80 \
+    --allow-network cdn.example.com,api.example.com --deny-network api.example.com
+own() { timeout 20 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- curl -sS -m 8 -o /dev/null -w '%{http_code}' "$1"; }
+is "allowed from the start" "$(own http://git.example.com/)" 200
+is "denied from the start: deny wins" "$(own http://api.example.com/)" 403
+has "they are the user's" "$(sbx policy ls --wide "$name")" "user policy.yaml:"
+exits "on one that exists" 2 sbx run -d --name "$name" --deny-network x.example.com
+has "they do not count" "$out" "--deny-network only counts when one is made"
+exits "rm" 0 sbx rm -f "$name"
+is "policy.yaml is as it was" "$(grep -c "sandbox: \"$name\"" "$config")" 0
+new_name
+mixin broken <<'SPEC'
+setup: { install: [ { command: "exit 7" } ] }
+SPEC
+exits "a create that fails" 1 sbx create --runtime "$runtime" shell --kit "$work/broken" --name "$name" "$ws" --deny-network x.example.com
+is "leaves no rule" "$(grep -c "sandbox: \"$name\"" "$config")" 0
+name=$first
+
 # The advice of a refusal works as it stands.
 is "denied before" "$(code http://denied.example.com/)" 403
 advice=$(inside curl -sS http://denied.example.com/ | grep -o 'sbx policy allow network [^,]*')
