@@ -152,10 +152,9 @@ static const struct sbx_verb v_prune = {
     .summary = "Remove what killed commands left, and more on request",
     .about = "After a command that fetched, what was used longest ago goes by itself: cache.max in "
              "settings.yaml says\n"
-             "how much stays (default: 20g). "
-             "Nothing that is removed is lost: it is fetched again when it is needed. Images that "
-             "were loaded\n"
-             "or pulled for sandboxes stay usable.",
+             "how much stays (default: 20g). Nothing that is removed is lost: it is fetched again "
+             "when it is\n"
+             "needed. Images that were loaded or pulled for sandboxes stay usable.",
     .example = "sbx cache prune --max 2g",
     .groups = prune_groups,
     .n_groups = SBX_ARRAY_LEN(prune_groups),
