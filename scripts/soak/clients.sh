@@ -18,7 +18,7 @@ files=$here/scripts/soak/clients
 image=$here/build/clients/image.tar
 ns=sbx-clients-$$
 app=clients
-web=192.0.2.20
+web=203.0.113.242 # a narrow range: whatever else of 203.0.113.0/24 this machine uses stays reachable
 pids=()
 
 cleanup() {
@@ -55,9 +55,9 @@ certificates() {
 network() {
     ip netns add "$ns"
     ip link add "sbxcl$$" type veth peer name eth0 netns "$ns"
-    ip address add 192.0.2.1/24 dev "sbxcl$$"
+    ip address add 203.0.113.241/29 dev "sbxcl$$"
     ip link set "sbxcl$$" up
-    ip -n "$ns" address add $web/24 dev eth0
+    ip -n "$ns" address add $web/29 dev eth0
     ip -n "$ns" link set lo up
     ip -n "$ns" link set eth0 up
 }
@@ -201,7 +201,7 @@ registries
 servers
 programs
 mkdir -p "$XDG_CONFIG_HOME/sbx/apps/$app"
-printf 'network:\n  hosts:\n    web.example.com: ["%s"]\n    grpc.example.com: ["%s"]\n  publicTestRanges: ["192.0.2.0/24"]\n' $web $web \
+printf 'network:\n  hosts:\n    web.example.com: ["%s"]\n    grpc.example.com: ["%s"]\n  publicTestRanges: ["203.0.113.240/29"]\n' $web $web \
     >"$XDG_CONFIG_HOME/sbx/apps/$app/settings.yaml"
 image
 mkdir "$work/kit"
