@@ -92,6 +92,12 @@ static void show_setup(struct sbx_cli *cli, const struct sbx_artifact *a)
                               a->files.v[i].path, a->files.v[i].size));
 }
 
+/* "?": an argument will say it. */
+static const char *port_text(struct sbx_cli *cli, int port)
+{
+    return port ? sbx_arena_printf(cli->arena, "%d", port) : "?";
+}
+
 static void show_rest(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
     for (size_t i = 0; i < a->variables.len; i++)
@@ -105,7 +111,7 @@ static void show_rest(struct sbx_cli *cli, const struct sbx_artifact *a)
     for (size_t i = 0; i < a->ports.len; i++)
         line(cli, i ? "" : "Ports",
              sbx_arena_printf(
-                 cli->arena, "%d/%s %s", a->ports.v[i].container,
+                 cli->arena, "%s/%s %s", port_text(cli, a->ports.v[i].container),
                  a->ports.v[i].protocol && *a->ports.v[i].protocol ? a->ports.v[i].protocol : "tcp",
                  a->ports.v[i].name ? a->ports.v[i].name : ""));
     for (size_t i = 0; i < a->args.len; i++)
@@ -158,8 +164,7 @@ static const struct sbx_opt rows[] = {
                "List each element with the kit, file and line it comes from (with --resolved)"),
     SBX_SWITCH(struct inspect_opts, referrers, "referrers", 0,
                "List what refers to the kit in its registry: signatures, provenance, notes"),
-    SBX_SWITCH(struct inspect_opts, tags, "tags", 0,
-               "List the tags of the kit's repository"),
+    SBX_SWITCH(struct inspect_opts, tags, "tags", 0, "List the tags of the kit's repository"),
     SBX_OPT_END
 };
 

@@ -1,6 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "info.h"
 #include "out.h"
 #include "sbx/resolve.h"
 #include "session.h"
@@ -72,6 +73,23 @@ static enum sbx_code find_here(struct sbx_cli *cli, struct sbx_session *s, struc
                        "which agent? Name one (claude, shell ...), or a sandbox kit (./DIRECTORY)");
 }
 
+/* An approval is a part of the line that made the sandbox; a new one would have no effect. */
+static enum sbx_code check_approved(const struct target *t, const char *given, struct sbx_err *err)
+{
+    const struct sbx_plan *p = t->info.plan;
+
+    if (!p)
+        return SBX_OK;
+    for (size_t i = 0; i < p->n_rules; i++)
+        if (!strcmp(sbx_plan_rule_status(&p->rules[i]), "active") &&
+            sbx_plan_is_approval(given, p->rules[i].pattern))
+            return SBX_OK;
+    return sbx_err_set(err, SBX_USAGE,
+                       "sandbox \"%s\" exists and was made without --approve %s; remove it first "
+                       "(sbx rm %s), or allow it with: sbx policy allow network %s --sandbox %s",
+                       t->name, given, t->name, given, t->name);
+}
+
 /* Options that only matter when a sandbox is made are an error on one that exists. */
 static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *o,
                                     const struct target *t, struct sbx_err *err)
@@ -97,6 +115,12 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
                            ? "kit-arg"
                            : NULL;
 
+    for (size_t i = 0; !flag && i < s->approve.n; i++) {
+        enum sbx_code rc = check_approved(t, s->approve.v[i], err);
+
+        if (rc)
+            return rc;
+    }
     if (!flag && s->publish.n)
         sbx_cli_note(cli, "note: --publish counts when a sandbox is made; now: sbx ports publish %s %s",
                      name, s->publish.v[0]);

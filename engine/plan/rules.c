@@ -5,7 +5,7 @@
 #include <strings.h>
 
 /* The same text, or the same resource in another spelling (localhost:80 is host.docker.internal:80). */
-static bool is_approval(const char *given, const char *pattern)
+bool sbx_plan_is_approval(const char *given, const char *pattern)
 {
     struct sbx_pattern a, b;
 
@@ -19,7 +19,7 @@ static bool is_approval(const char *given, const char *pattern)
 static bool approved(const struct sbx_planner *b, const char *pattern)
 {
     for (const char *const *a = b->o->approve; a && *a; a++)
-        if (is_approval(*a, pattern))
+        if (sbx_plan_is_approval(*a, pattern))
             return true;
     return false;
 }
@@ -96,7 +96,7 @@ static enum sbx_code refuse_approval(const struct sbx_planner *b, const char *gi
 
         if (r->decision != SBX_ALLOW)
             continue;
-        if (r->inert && is_approval(given, r->pattern))
+        if (r->inert && sbx_plan_is_approval(given, r->pattern))
             return sbx_err_set(b->err, SBX_USAGE, "--approve %s: nothing can allow this: %s", given,
                                r->inert);
         if (r->needs_consent && sbx_buf_addf(&list, "%s%s", list.len ? ", " : "", r->pattern))
@@ -118,7 +118,7 @@ static enum sbx_code check_approvals(const struct sbx_planner *b)
 
         for (size_t i = 0; i < b->p->n_rules && !met; i++)
             met = b->p->rules[i].decision == SBX_ALLOW && !b->p->rules[i].inert &&
-                  is_approval(*a, b->p->rules[i].pattern);
+                  sbx_plan_is_approval(*a, b->p->rules[i].pattern);
         if (!met)
             return refuse_approval(b, *a);
     }

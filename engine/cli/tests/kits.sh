@@ -66,6 +66,7 @@ volumes: [ { path: /data, size: "${{ kit.args.size }}" } ]
 ports: [ { container: "${{ kit.args.port }}", name: web } ]
 END
 t 0 'Allow          ${{ kit.args.host }}:443' kit inspect ./open
+t 0 'Ports          ?/tcp web' kit inspect ./open
 t 0 'note: ports[0].container: its value comes from the argument port and is not known here' kit inspect ./open
 j '"${{ kit.args.size }}" in str(d)' kit inspect ./open --json
 value host '[e["args"] for e in d["elements"] if e["path"] == "permissions.network.allow"][0]' \

@@ -108,6 +108,9 @@ is "its port" "$(jq -r '.ports[0].sandbox_port' <<<"$value")" 8000
 is "what is closed" "$(jq -r '.network_rules[] | select(.kit == "web") | .status' <<<"$value" | tr '\n' ' ')" \
     "needs-approval active "
 has "in words" "$(sbx inspect "$second")" "->8000/tcp4 (kit web)"
+exits "run with another approval" 2 sbx run -d --name "$second" --approve 10.99.0.0/16:1
+has "says what to do" "$out" "sbx policy allow network 10.99.0.0/16:1 --sandbox $second"
+exits "run with its own" 0 sbx run -d --name "$second" --approve 10.98.0.0/16:1
 has "closed, in words" "$(sbx inspect "$second")" "allow 10.99.0.0/16:1 (kit web): closed"
 has "the preset" "$(sbx inspect "$second")" "Policy         $(jq -r .policy_preset <<<"$value")"
 has "yaml" "$(sbx inspect "$first" --output yaml)" "state: running"

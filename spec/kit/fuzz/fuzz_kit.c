@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sbx/kit.h"
+#include "load.h"
 #include "sbx/migrate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,6 +44,23 @@ static void check_rewritten(const struct sbx_artifact *a)
     json_decref(y);
 }
 
+/* As written, with references to arguments for values: no more is refused than without. */
+static void check_open(const char *text, size_t size, bool taken)
+{
+    static const struct sbx_kit_options open = { .open_args = true };
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    SBX_AUTO_PTR(sbx_artifact) a = NULL;
+
+    if (sbx_diags_init(&diags))
+        return;
+    if (sbx_kit_decode("spec.yaml", text, size, &open, &diags, &a, NULL)) {
+        if (taken || !diags.errors)
+            __builtin_trap();
+    } else {
+        json_decref(json_of(a));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     SBX_AUTO(sbx_diags) diags = { 0 };
@@ -59,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_decref(json_of(a));
         check_rewritten(a);
     }
+    check_open((const char *)data, size, a != NULL);
     json = sbx_diags_json(&diags);
     if (!json)
         __builtin_trap();

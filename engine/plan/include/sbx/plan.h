@@ -172,6 +172,8 @@ SBX_MUST_USE enum sbx_code sbx_plan_make(const struct sbx_artifact *a,
                                          const struct sbx_plan_options *options,
                                          struct sbx_diags *diags, struct sbx_plan **ret,
                                          struct sbx_err *err);
+/** Is what the user gives with --approve this rule's pattern, in any spelling of the same resource? */
+bool sbx_plan_is_approval(const char *given, const char *pattern);
 void sbx_plan_free(struct sbx_plan *p); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_plan, sbx_plan_free);
 
