@@ -116,6 +116,10 @@ enum sbx_code docker_pull(struct docker *d, const char *reference,
         rc = docker_auth(name.registry, arena, &auth, &remark, err);
     if (!rc)
         rc = fetch(d, &name, auth, progress, err);
+    if (rc == SBX_CONSENT)
+        sbx_err_wrap(err, rc, auth ? "the log-in for %s is refused; docker login %s"
+                                   : "no credentials for %s; run docker login %s",
+                     name.registry, name.registry);
     if (auth)
         explicit_bzero(auth, strlen(auth));
     if (rc && remark && err) {
