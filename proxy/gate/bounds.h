@@ -39,6 +39,7 @@
 #define SBX_GATE_UDP_UNANSWERED_MS 30000 /* the same where nobody inside has answered */
 #define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
 
+#define SBX_GATE_REST_MS 5000       /* an intercepted connection of a crowd without a request keeps its server */
 #define SBX_GATE_SHAKE_MS 5000      /* TLS of one side of an intercepted connection: two round trips */
 
 /* counts */

@@ -64,7 +64,8 @@ static void on_timer(struct sbx_timer *t)
     switch (c->state) {
     case SBX_CONN_HEAD:
         if (!c->in.len) {
-            sbx_conn_close(c, false);
+            if (!sbx_intercept_rest(c))
+                sbx_conn_close(c, false);
             return;
         }
         sbx_answer_fault(c, &(struct sbx_fault){ 408, "head-timeout" });
@@ -299,7 +300,7 @@ void sbx_conn_next(struct sbx_conn *c)
     memset(&c->scan, 0, sizeof(c->scan));
     sbx_list_remove(&c->node);
     sbx_list_append(&g->pending, &c->node);
-    sbx_conn_arm(c, c->in.len ? SBX_GATE_HEAD_MS : SBX_GATE_KEEP_MS);
+    sbx_conn_arm(c, c->in.len ? SBX_GATE_HEAD_MS : sbx_intercept_idle_ms(c));
     if (c->state != SBX_CONN_DEAD) /* in its own turn: a pipeline must not nest calls */
         sbx_loop_again(&g->loop, &c->turn);
 }

@@ -27,6 +27,7 @@ struct sbx_intercept {
     bool h2;                 /**< both sides speak HTTP/2 */
     struct sbx_h2 *session;  /**< while they do */
     struct sbx_config *head; /**< whose rules have struck fields from the head in c->out_head */
+    bool resting;            /**< the timer is to give up the server, not the client */
     const char *fault;       /**< the server could not be reached over TLS: the reason; static */
     char fault_text[256];
 };
@@ -52,6 +53,10 @@ void sbx_session_start(struct sbx_conn *c); /**< Both sides are ready for HTTP/2
 void sbx_session_run(struct sbx_conn *c);   /**< the state H2 */
 void sbx_session_timeout(struct sbx_conn *c);
 void sbx_session_free(struct sbx_conn *c);  /**< Its requests end with it; none is fine. */
+/** How long a connection without a request waits until its timer looks at it; others than intercepted too. */
+uint64_t sbx_intercept_idle_ms(struct sbx_conn *c);
+/** That time is over: in a crowd only the server is given up. True: the client may wait on. */
+bool sbx_intercept_rest(struct sbx_conn *c);
 /** The kept connection said something between two requests. True: it may be used on. */
 bool sbx_intercept_still(struct sbx_conn *c);
 

@@ -138,6 +138,26 @@ class Injection(Case):
         self.assertEqual(origin.connections, 3)
         self.assertEqual(origin.received.count(SECRET.encode()), 3)
 
+    def test_in_a_crowd_an_idle_connection_gives_up_its_server_and_gets_another(self):
+        ended = lab.threading.Semaphore(0)
+
+        def serve(conn, server):
+            while server.head(conn):
+                conn.sendall(OK)
+            ended.release()
+        origin = self.origin(serve)
+        held = []
+        for _ in range(66):  # SBX_GATE_CROWD and two more
+            held.append(self.tls())
+            held[-1].sendall(get())
+            self.assertEqual(status(lab.read_reply(held[-1])[0]), 200)
+        self.assertTrue(ended.acquire(timeout=lab.WAIT))
+        held[-1].sendall(get(b"/again", method=b"POST", extra=b"Content-Length: 1\r\n") + b"x")
+        self.assertEqual(status(lab.read_reply(held[-1])[0]), 200)
+        self.assertEqual(origin.received.count(SECRET.encode()), 67)
+        for s in held:
+            s.close()
+
     def test_bodies_stream_both_ways_with_both_framings(self):
         size = 3 << 20
 

@@ -100,7 +100,7 @@ class Origin(lab.Server):
 class H2Origin:
     """nghttpd; `received` is what it says of the frames that came."""
 
-    def __init__(self, address, port, cert, *options):
+    def __init__(self, address, port, cert, *options, quiet=False):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-h2")
         with open(os.path.join(self.dir, "index.html"), "w") as f:
             f.write("hello from h2\n")
@@ -108,10 +108,16 @@ class H2Origin:
             f.write(b"z" * (4 << 20))
         self.log = open(os.path.join(self.dir, "log"), "w+b")
         self.process = subprocess.Popen(
-            ["nghttpd", "-v", "--no-content-length", "--address=" + address, "--htdocs=" + self.dir, *options,
+            ["nghttpd", *(() if quiet else ("-v",)), "--no-content-length", "--address=" + address, "--htdocs=" + self.dir, *options,
              str(port), cert[1], cert[0]], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        while b"listen" not in self.received:
+        while quiet or b"listen" not in self.received:
             assert self.process.poll() is None, self.received
+            try:
+                if quiet:
+                    socket.create_connection((address, port), 1).close()
+                    break
+            except OSError:
+                pass
 
     @property
     def received(self):

@@ -1,0 +1,162 @@
+"""Intercepted requests: the gate beside mitmproxy, which ends TLS and adds the same field, in one run; rounds are interleaved.
+
+    bench_tls.py [ROUNDS] [SECONDS]      needs root, h2load and nghttpd (nghttp2), node; mitmdump in PATH or SBX_PEERS
+
+The load generator (h2load, 32 connections) speaks to the gate from a sandbox's namespace behind the real helper, by name and
+without a proxy; to mitmproxy as its reverse proxy, which spares that one the CONNECT. Origins: node for HTTP/1.1, nghttpd for HTTP/2.
+On a busy machine only the processor time a request says anything.
+"""
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests"))
+import lab  # noqa: E402
+import tlslab  # noqa: E402
+
+NAME, SECRET, CLIENTS, HOLD, REST_S = "api.example.com", "Bearer a-secret-of-a-usual-length-0123456789", 32, 500, 7
+PORTS = {"h1": 443, "h2": 8443}
+NODE = """require('https').createServer({key: require('fs').readFileSync(process.argv[2]), cert:
+require('fs').readFileSync(process.argv[1])}, (q, r) => { r.setHeader('content-length', '5'); r.end(q.headers.authorization ?
+'hello' : 'HELLO'); }).listen(443, '203.0.113.10', () => console.log('ready'));"""
+
+
+def cpu_s(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def private_bytes(pid):
+    with open("/proc/%d/smaps_rollup" % pid) as f:
+        return 1024 * sum(int(line.split()[1]) for line in f if line.startswith("Private_"))
+
+
+def h2load(kind, url, seconds, run):
+    args = ["h2load", "-c", str(CLIENTS), "-t", "1", "-D", str(seconds)] + (["--h1"] if kind == "h1" else ["-m", "4"])
+    out = run(*args, url).stdout.decode()
+    done = re.search(r"(\d+) done, (\d+) succeeded, (\d+) failed", out)
+    if not done or not int(done.group(2)):
+        raise SystemExit("%s: no request was answered:\n%s" % (url, out))
+    return int(done.group(2)), int(done.group(3))
+
+
+def outside(*args):
+    return subprocess.run(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+
+
+class Mitm:
+    def __init__(self, kind, world):
+        program = shutil.which("mitmdump", path=os.environ.get("SBX_PEERS", "") + ":" + os.environ["PATH"])
+        if not program:
+            raise FileNotFoundError("mitmdump")
+        self.port = 9000 + PORTS[kind]
+        self.process = subprocess.Popen(
+            [program, "-q", "--set", "confdir=" + world.dir, "--mode", "reverse:https://203.0.113.10:%d" % PORTS[kind],
+             "--listen-host", lab.ORIGIN2, "--listen-port", str(self.port), "--ssl-insecure",
+             "--modify-headers", "/~q/authorization/" + SECRET], stdin=subprocess.DEVNULL)
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            try:
+                lab.socket.create_connection((lab.ORIGIN2, self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise SystemExit("mitmdump does not start")
+
+
+def memory(gate, ca):
+    """Bytes without, then of an intercepted connection that has had an answer: at once, and after it has had none for a while."""
+    held = []
+    for _ in range(HOLD):
+        s = gate.connect()
+        s.sendall(b"CONNECT %s:443 HTTP/1.1\r\nHost: %s\r\n\r\n" % (NAME.encode(), NAME.encode()))
+        lab.read_head(s)
+        held.append(tlslab.client(s, NAME, ca + ".crt"))
+        held[-1].sendall(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % NAME.encode())
+        lab.read_reply(held[-1])
+        if len(held) == 10:
+            before = private_bytes(gate.process.pid)
+    at_once = (private_bytes(gate.process.pid) - before) / (HOLD - 10)
+    time.sleep(REST_S)
+    each = (private_bytes(gate.process.pid) - before) / (HOLD - 10)
+    for s in held:
+        s.close()
+    return before, at_once, each
+
+
+def measure(name, kind, pid, seconds, url, run):
+    before = cpu_s(pid)
+    good, bad = h2load(kind, url, seconds, run)
+    return {"rate": good / seconds, "cpu": (cpu_s(pid) - before) * 1e6 / good, "failed": bad}
+
+
+def compare(kind, rounds, seconds, sandbox, gate, world):
+    rows = {"gate": [], "mitmproxy": []}
+    try:
+        mitm = Mitm(kind, world)
+    except FileNotFoundError:
+        print("LOUD: mitmproxy is not installed: the gate alone is measured")
+        mitm = None
+    port = "" if PORTS[kind] == 443 else ":%d" % PORTS[kind]
+    for _ in range(rounds):
+        rows["gate"].append(measure("gate", kind, gate.process.pid, seconds, "https://%s%s/" % (NAME, port),
+                                    lambda *a: sandbox.run(*a, proxy=False)))
+        if mitm:
+            rows["mitmproxy"].append(measure("mitmproxy", kind, mitm.process.pid, seconds,
+                                             "https://%s:%d/" % (lab.ORIGIN2, mitm.port), outside))
+    if mitm:
+        mitm.process.kill()
+        mitm.process.wait()
+    for name, found in rows.items():
+        if found:
+            print("%s %-10s %9.0f requests/s %8.1f us of processor time a request, %d failed" % (
+                kind, name, statistics.median(r["rate"] for r in found), statistics.median(r["cpu"] for r in found),
+                sum(r["failed"] for r in found)))
+    for figure, more in (("rate", True), ("cpu", False)) if mitm else ():
+        ratios = [a[figure] / b[figure] for a, b in zip(rows["gate"], rows["mitmproxy"])]
+        ratio = statistics.median(ratios) if more else 1 / statistics.median(ratios)
+        print("%s gate to mitmproxy, %s: %.1f times better (aim: 20)" % (kind, figure, ratio))
+
+
+def main():
+    rounds, seconds = (int(v) for v in (sys.argv[1:] + ["3", "3"])[:2]) if len(sys.argv) > 2 else (3, 3)
+    lab.enter()
+    helper = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(lab.GATE), "sbx-netns")
+    ca, world, sandbox = tlslab.Authority("sandbox"), tlslab.Authority("world"), lab.Sandbox(helper)
+    cert = world.leaf([NAME])
+    node = subprocess.Popen(["node", "-e", NODE, cert[0], cert[1]], stdout=subprocess.PIPE)
+    node.stdout.readline()
+    h2 = tlslab.H2Origin(lab.ORIGIN, PORTS["h2"], cert, quiet=True)
+    more = {"inject": [{"to": "%s:%d" % (NAME, p), "header": "Authorization", "secret": "key"} for p in PORTS.values()],
+            "upstreamCa": world.pem}
+    settings = dict(ca=ca.path, more=more)
+    gate = lab.Gate([lab.rule(NAME)], {NAME: [lab.ORIGIN]}, netns=sandbox.connect(), **settings)
+    broker = tlslab.Broker(gate, key=SECRET)
+    try:
+        for kind in PORTS:
+            compare(kind, rounds, seconds, sandbox, gate, world)
+        gate.close()
+        gate = lab.Gate([lab.rule(NAME)], {NAME: [lab.ORIGIN]}, **settings)
+        broker = tlslab.Broker(gate, key=SECRET)
+        empty, at_once, each = memory(gate, ca.path)
+        print("memory: %.1f MiB, and an intercepted connection %.1f KiB (two TLS connections of OpenSSL 3.0 alone: 31 KiB), in a "
+              "crowd without a request for %d s %.1f KiB (aim: 10 MiB, 24 KiB)"
+              % (empty / 2**20, at_once / 1024, REST_S, each / 1024))
+    finally:
+        gate.close()
+        broker.close()
+        node.kill()
+        node.wait()
+        h2.close()
+        sandbox.close()
+        ca.close()
+        world.close()
+
+
+if __name__ == "__main__":
+    main()
