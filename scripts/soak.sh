@@ -5,6 +5,7 @@
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
 #   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc
 #   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
+#   scripts/soak.sh bench-tls [N] [S] intercepted requests beside mitmproxy, and the memory of an intercepted connection
 #   scripts/soak.sh oci                kits and images with every tool and registry that is to be had, also big ones
 #   scripts/soak.sh bench-oci [N]      pushing and pulling beside skopeo, oras and umoci: N runs of each
 #   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
@@ -72,6 +73,7 @@ bench) exec scripts/soak/bench.sh ;;
 bench-gate) exec scripts/soak/bench-gate.sh "${2:-5}" "${3:-1}" ;;
 bench-kits) bench_kits ;;
 clients) exec scripts/soak/clients.sh "${2:-oci}" "${3:-300}" ;;
+bench-tls) exec scripts/soak/bench-tls.sh "${2:-3}" "${3:-3}" ;;
 load) exec scripts/soak/load.sh "${2:-60}" ;;
 h2) exec python3 proxy/gate/tests/h2_clients.py ;;
 oci) exec scripts/soak/oci.sh ;;
