@@ -27,6 +27,7 @@ static struct sbx_gate *gate(void)
     if (sbx_loop_init(&g.loop, &err) || sbx_pool_init(&g.pool, &err) ||
         sbx_log_init(&g.log, memfd_create("log", 0), -1, &g.loop, &err) ||
         sbx_names_open(memfd_create("map", 0), true, &g.names, &err) ||
+        !(g.secrets = sbx_secrets_new(&g.loop, -1)) ||
         sbx_config_parse(config, sizeof(config) - 1, &g.config, &err))
         abort();
     g.log.sandbox = g.config->sandbox;
