@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -300,6 +301,8 @@ int main(int argc, char **argv)
     if (rc)
         return rc;
     mallopt(M_MMAP_THRESHOLD, SBX_GATE_BUFFER / 2); /* fixed: what a crowd's buffers took goes back to the system */
+    /* A name server that is silent holds a thread of the resolver for 4 s, a little longer than anybody waits. */
+    setenv("RES_OPTIONS", "timeout:1 attempts:4", 1);
     sigaction(SIGTERM, &term, NULL);
     sigaction(SIGINT, &term, NULL);
     sigaction(SIGPIPE, &ignore, NULL);

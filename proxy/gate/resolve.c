@@ -14,10 +14,13 @@
 
 #define STACK_BYTES 524288 /* modules of the name switch keep answers of 64 KiB on the stack */
 
-struct lookup {
+struct sbx_lookup {
     struct sbx_list all;     /* of the resolver; touched by the loop only */
-    struct lookup *next;     /* in the queue or among the done */
+    struct sbx_lookup *next;     /* in the queue or among the done */
     struct sbx_list waiters; /* touched by the loop only */
+    struct sbx_resolver *resolver;
+    bool unwanted;           /* behind the lock: nobody waits; not asked if it is still in the queue */
+    bool skipped;            /* that is what happened */
     enum sbx_resolved result;
     struct sbx_addresses addresses;
     char name[SBX_HOST_MAX + 1];
@@ -30,13 +33,13 @@ struct sbx_resolver {
     unsigned nlookups, nthreads;
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct lookup *queue, **queue_end, *done; /* behind the lock, with all below */
+    struct sbx_lookup *queue, **queue_end, *done; /* behind the lock, with all below */
     unsigned idle;
     bool stop;
     unsigned running;
 };
 
-static void take_address(struct lookup *l, const struct sockaddr *sa)
+static void take_address(struct sbx_lookup *l, const struct sockaddr *sa)
 {
     struct in6_addr a = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 
@@ -50,7 +53,7 @@ static void take_address(struct lookup *l, const struct sockaddr *sa)
         l->addresses.v[l->addresses.len++] = a;
 }
 
-static void look_up(struct lookup *l)
+static void look_up(struct sbx_lookup *l)
 {
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *list = NULL;
     int rc = getaddrinfo(l->name, NULL, &hints, &list);
@@ -72,7 +75,7 @@ static void *worker(void *arg)
 
     pthread_mutex_lock(&r->lock);
     while (!r->stop) {
-        struct lookup *l = r->queue;
+        struct sbx_lookup *l = r->queue;
         uint64_t one = 1;
 
         if (!l) {
@@ -84,9 +87,13 @@ static void *worker(void *arg)
         r->queue = l->next;
         if (!r->queue)
             r->queue_end = &r->queue;
-        pthread_mutex_unlock(&r->lock);
-        look_up(l);
-        pthread_mutex_lock(&r->lock);
+        if (l->unwanted) { /* a crowd of names that nobody answers must not hold up the next ones */
+            l->skipped = true;
+        } else {
+            pthread_mutex_unlock(&r->lock);
+            look_up(l);
+            pthread_mutex_lock(&r->lock);
+        }
         l->next = r->done;
         r->done = l;
         if (write(r->wake.fd, &one, sizeof(one)) < 0)
@@ -98,8 +105,24 @@ static void *worker(void *arg)
     return NULL;
 }
 
-static void deliver(struct sbx_resolver *r, struct lookup *l)
+/* To the end of the queue; with the lock held. */
+static void push(struct sbx_resolver *r, struct sbx_lookup *l)
 {
+    l->next = NULL;
+    l->skipped = false;
+    *r->queue_end = l;
+    r->queue_end = &l->next;
+    pthread_cond_signal(&r->work);
+}
+
+static void deliver(struct sbx_resolver *r, struct sbx_lookup *l)
+{
+    if (l->skipped && !sbx_list_empty(&l->waiters)) { /* somebody wants it again meanwhile */
+        pthread_mutex_lock(&r->lock);
+        push(r, l);
+        pthread_mutex_unlock(&r->lock);
+        return;
+    }
     sbx_list_remove(&l->all);
     r->nlookups--;
     while (!sbx_list_empty(&l->waiters)) {
@@ -114,7 +137,7 @@ static void deliver(struct sbx_resolver *r, struct lookup *l)
 static void on_wake(struct sbx_source *s, uint32_t events)
 {
     struct sbx_resolver *r = sbx_container_of(s, struct sbx_resolver, wake);
-    struct lookup *done;
+    struct sbx_lookup *done;
     uint64_t count;
 
     (void)events;
@@ -125,7 +148,7 @@ static void on_wake(struct sbx_source *s, uint32_t events)
     r->done = NULL;
     pthread_mutex_unlock(&r->lock);
     while (done) {
-        struct lookup *l = done;
+        struct sbx_lookup *l = done;
 
         done = l->next;
         deliver(r, l);
@@ -173,7 +196,7 @@ void sbx_resolver_free(struct sbx_resolver *r)
     if (busy) /* a thread inside getaddrinfo() still uses it; the process is about to end */
         return;
     while (!sbx_list_empty(&r->lookups)) {
-        struct lookup *l = sbx_container_of(r->lookups.next, struct lookup, all);
+        struct sbx_lookup *l = sbx_container_of(r->lookups.next, struct sbx_lookup, all);
 
         sbx_list_remove(&l->all);
         free(l);
@@ -200,10 +223,10 @@ static int start_thread(struct sbx_resolver *r)
     return 0;
 }
 
-static struct lookup *find(struct sbx_resolver *r, const char *name)
+static struct sbx_lookup *find(struct sbx_resolver *r, const char *name)
 {
     for (struct sbx_list *n = r->lookups.next; n != &r->lookups; n = n->next) {
-        struct lookup *l = sbx_container_of(n, struct lookup, all);
+        struct sbx_lookup *l = sbx_container_of(n, struct sbx_lookup, all);
 
         if (strcmp(l->name, name) == 0)
             return l;
@@ -211,13 +234,14 @@ static struct lookup *find(struct sbx_resolver *r, const char *name)
     return NULL;
 }
 
-static struct lookup *enqueue(struct sbx_resolver *r, const char *name)
+static struct sbx_lookup *enqueue(struct sbx_resolver *r, const char *name)
 {
-    struct lookup *l = r->nlookups < SBX_GATE_LOOKUPS ? calloc(1, sizeof(*l)) : NULL;
+    struct sbx_lookup *l = r->nlookups < SBX_GATE_LOOKUPS ? calloc(1, sizeof(*l)) : NULL;
     int rc = 0;
 
     if (!l)
         return NULL;
+    l->resolver = r;
     strcpy(l->name, name); /* the caller's host is at most SBX_HOST_MAX bytes */
     sbx_list_init(&l->waiters);
     pthread_mutex_lock(&r->lock);
@@ -228,18 +252,23 @@ static struct lookup *enqueue(struct sbx_resolver *r, const char *name)
         free(l);
         return NULL;
     }
-    *r->queue_end = l;
-    r->queue_end = &l->next;
-    pthread_cond_signal(&r->work);
+    push(r, l);
     pthread_mutex_unlock(&r->lock);
     sbx_list_append(&r->lookups, &l->all);
     r->nlookups++;
     return l;
 }
 
+static void want(struct sbx_lookup *l, bool wanted)
+{
+    pthread_mutex_lock(&l->resolver->lock);
+    l->unwanted = !wanted;
+    pthread_mutex_unlock(&l->resolver->lock);
+}
+
 int sbx_resolve(struct sbx_resolver *r, const char *name, struct sbx_waiter *w)
 {
-    struct lookup *l;
+    struct sbx_lookup *l;
 
     if (strlen(name) > SBX_HOST_MAX)
         return -1;
@@ -248,8 +277,10 @@ int sbx_resolve(struct sbx_resolver *r, const char *name, struct sbx_waiter *w)
         l = enqueue(r, name);
     if (!l)
         return -1;
+    want(l, true);
     sbx_list_append(&l->waiters, &w->node);
     w->waiting = true;
+    w->lookup = l;
     return 0;
 }
 
@@ -259,4 +290,6 @@ void sbx_resolve_cancel(struct sbx_waiter *w)
         return;
     sbx_list_remove(&w->node);
     w->waiting = false;
+    if (sbx_list_empty(&w->lookup->waiters))
+        want(w->lookup, false);
 }

@@ -24,6 +24,7 @@ struct sbx_resolver;
 struct sbx_waiter {
     struct sbx_list node;
     bool waiting;
+    struct sbx_lookup *lookup; /**< of the resolver, while waiting */
     void (*on)(struct sbx_waiter *w, enum sbx_resolved result, const struct sbx_addresses *a);
 };
 

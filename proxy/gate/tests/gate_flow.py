@@ -347,6 +347,67 @@ class Learn(Case):
         self.assertEqual([r["reason"] for r in self.gate.records(2)], ["learn", "policy-changed"])
 
 
+class Lookups(Case):
+    """Names by the thousand, and a name server that is silent."""
+    rules = [rule("**.example.com")]
+
+    def setUp(self):
+        resolver.names.clear()
+        resolver.answers.clear()
+        self.servers = []
+        self.gate = lab.Gate(self.rules)
+
+    def facts(self):
+        text = lab.read_file("/proc/%d/status" % self.gate.process.pid).decode()
+        return {k: int(v.split()[0]) for k, v in (line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+                if k in ("VmRSS", "Threads")}
+
+    def ask(self, names):
+        done = []
+        with self.gate.connect() as s:
+            for name in names:
+                s.sendall(b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (name.encode(), name.encode()))
+                done.append(status(lab.read_reply(s)[0]))
+        return done
+
+    def test_thousands_of_names_cost_a_bounded_number_of_threads_and_little_memory(self):
+        self.serve(lab.forever(OK))
+        n = int(os.environ.get("SBX_NAMES", "2000"))
+        for i in range(n):
+            resolver.answers["n%d.example.com" % i] = [ORIGIN]
+        self.ask(["n0.example.com"])
+        before, results = self.facts(), []
+        threads = [threading.Thread(target=lambda k=k: results.extend(
+            self.ask(["n%d.example.com" % i for i in range(k, n, 10)]))) for k in range(10)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(120)
+        self.assertEqual(results, [200] * n)
+        after = self.facts()
+        self.assertLessEqual(after["Threads"], 9)
+        self.assertEqual(len(self.gate.records(n + 1)), n + 1)
+        if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
+            self.assertLess(after["VmRSS"] - before["VmRSS"], 8192)
+
+    def test_a_crowd_of_names_that_nobody_answers_holds_up_none_that_comes_later(self):
+        self.serve(lab.forever(OK))
+        for i in range(500):
+            resolver.answers["dead%d.example.com" % i] = None
+        resolver.answers["good.example.com"] = [ORIGIN]
+        crowd = [self.gate.connect() for _ in range(500)]
+        for i, s in enumerate(crowd):
+            s.sendall(b"CONNECT dead%d.example.com:443 HTTP/1.1\r\n\r\n" % i)
+        for s in crowd:
+            self.assertEqual(status(lab.read_head(s)), 504)
+            s.close()
+        end = time.monotonic() + lab.WAIT
+        while self.ask(["good.example.com"]) != [200]:  # the eight that are being asked need a second more
+            self.assertLess(time.monotonic(), end)
+        self.assertLessEqual(self.facts()["Threads"], 9)
+        self.assertLess(len(set(resolver.names)), 50)  # the rest was never asked
+
+
 class BadUpstream(unittest.TestCase):
     def test_a_description_that_cannot_be_read_ends_the_start(self):
         for bad in ([], {"http": {"host": "x", "port": 0}}, {"https": {"host": "a b", "port": 1}}, {"socks": None},
