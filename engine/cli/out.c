@@ -136,3 +136,60 @@ const char *sbx_out_size(struct sbx_arena *arena, long long bytes)
     }
     return sbx_arena_printf(arena, v < 10 && u ? "%.1f%s" : "%.0f%s", v, units[u]);
 }
+
+/* Does the shell want no ";" behind this? */
+static bool goes_on(const char *text, const char *end)
+{
+    static const char *const words[] = { ";", "&", "|", "{", "(", " then", " do", " else" };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(words); i++) {
+        size_t len = strlen(words[i]);
+
+        if ((size_t)(end - text) >= len && !memcmp(end - len, words[i], len))
+            return true;
+    }
+    return end == text;
+}
+
+/* A script in one line: breaks become ";", but where a line goes on. */
+static char *one_line(struct sbx_arena *arena, const char *text)
+{
+    char *out = sbx_arena_alloc(arena, 2 * strlen(text) + 1), *to = out;
+
+    while (out && *text) {
+        size_t blank = strspn(text, " \t\n");
+
+        if (!strncmp(text, "\\\n", 2)) {
+            text += 2;
+        } else if (!blank) {
+            *to++ = *text++;
+        } else {
+            if (memchr(text, '\n', blank) && text[blank] && !goes_on(out, to))
+                *to++ = ';';
+            if (text[blank] && to > out && to[-1] != ' ')
+                *to++ = ' ';
+            text += blank;
+        }
+    }
+    return out;
+}
+
+const char *sbx_out_command(struct sbx_arena *arena, const char *const *argv)
+{
+    const char *text = argv[0];
+    size_t len;
+
+    if (argv[1] && !strcmp(argv[1], "-c") && argv[2] &&
+        !argv[3]) /* a shell's: the script says it */
+        text = argv[2];
+    else
+        for (argv++; text && *argv; argv++)
+            text = sbx_arena_printf(arena, "%s %s", text, *argv);
+    text = text ? one_line(arena, text) : NULL;
+    len = text ? strlen(text) : 0;
+    if (len <= SBX_OUT_COMMAND_MAX)
+        return text;
+    for (len = SBX_OUT_COMMAND_MAX; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+        ; /* not inside a character */
+    return sbx_arena_printf(arena, "%.*s...", (int)len, text);
+}

@@ -35,6 +35,9 @@ void sbx_columns_print(const struct sbx_columns *c, FILE *out);
 
 /** Text made safe for a terminal (sbx_text_escape); NULL gives "-"; in arena, NULL: no memory. */
 const char *sbx_out_clean(struct sbx_arena *arena, const char *text);
+#define SBX_OUT_COMMAND_MAX 72 /* bytes of a command in a line for people; JSON has it whole */
+/** A command in one line, shortened; of a shell's the script alone. In arena; NULL: no memory. */
+const char *sbx_out_command(struct sbx_arena *arena, const char *const *argv);
 /** "3 minutes ago" of an RFC 3339 time or Unix seconds; in arena. */
 const char *sbx_out_ago(struct sbx_arena *arena, long long then, long long now);
 /** "12.3MB" as docker prints sizes (powers of 1000); in arena. */

@@ -3,7 +3,9 @@
 #include "groups.h"
 #include "out.h"
 #include "refer.h"
+#include "sbx/policy.h"
 #include "sbx/resolve.h"
+#include "session.h"
 #include "verbs.h"
 
 static void line(struct sbx_cli *cli, const char *label, const char *text)
@@ -26,6 +28,21 @@ static void command(struct sbx_cli *cli, const char *label, const struct sbx_str
         if (sbx_buf_addf(&b, "%s%s", i ? " " : "", s->v[i]))
             return;
     line(cli, label, b.ptr);
+}
+
+/* What a rule does not open by itself is said beside it. */
+static void show_allowed(struct sbx_cli *cli, const struct sbx_strs *s)
+{
+    for (size_t i = 0; i < s->len; i++) {
+        const char *inert = NULL, *remark = "";
+        struct sbx_pattern p;
+
+        if (!sbx_pattern_parse(s->v[i], SBX_RULE_KIT, &p, &inert, NULL))
+            remark = inert                           ? " (never matches)"
+                     : sbx_pattern_needs_consent(&p) ? " (only with --approve)"
+                                                     : "";
+        line(cli, i ? "" : "Allow", sbx_arena_printf(cli->arena, "%s%s", s->v[i], remark));
+    }
 }
 
 static void show_credential(struct sbx_cli *cli, const struct sbx_credential *c, const char *label)
@@ -72,16 +89,19 @@ static void show_container(struct sbx_cli *cli, const struct sbx_artifact *a)
 
 static void show_setup(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
-    for (size_t i = 0; i < a->install.len; i++)
+    for (size_t i = 0; i < a->install.len; i++) {
+        const char *argv[] = { a->install.v[i].command, NULL };
+
         line(cli, i ? "" : "Install",
-             a->install.v[i].description ? a->install.v[i].description : a->install.v[i].command);
+             a->install.v[i].description ? a->install.v[i].description
+                                         : sbx_out_command(cli->arena, argv));
+    }
     for (size_t i = 0; i < a->startup.len; i++) {
         const struct sbx_startup *s = &a->startup.v[i];
+        const char *const *argv = sbx_argv(cli->arena, s->command.v, s->command.len);
 
-        if (s->description)
-            line(cli, i ? "" : "Startup", s->description);
-        else
-            command(cli, i ? "" : "Startup", &s->command);
+        line(cli, i ? "" : "Startup",
+             s->description || !argv ? s->description : sbx_out_command(cli->arena, argv));
     }
     for (size_t i = 0; i < a->setup_files.len; i++)
         line(cli, i ? "" : "Setup files", a->setup_files.v[i].path);
@@ -141,7 +161,7 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
     line(cli, "Extends", a->extends);
     list(cli, "Mixins", &a->mixins);
     line(cli, "Needs agent", sbx_artifact_agent(a));
-    list(cli, "Allow", &a->allow);
+    show_allowed(cli, &a->allow);
     list(cli, "Deny", &a->deny);
     show_credentials(cli, a);
     show_setup(cli, a);

@@ -23,71 +23,12 @@ static const char *when_text(unsigned when, struct sbx_arena *arena)
                             when & SBX_AT_START ? "start " : "", when & SBX_AT_ADD ? "add" : "");
 }
 
-#define WHAT_MAX 72 /* bytes of a command that are shown; --json has it whole */
-
-/* Does the shell want no ";" behind this? */
-static bool goes_on(const char *text, const char *end)
-{
-    static const char *const words[] = { ";", "&", "|", "{", "(", " then", " do", " else" };
-
-    for (size_t i = 0; i < SBX_ARRAY_LEN(words); i++) {
-        size_t len = strlen(words[i]);
-
-        if ((size_t)(end - text) >= len && !memcmp(end - len, words[i], len))
-            return true;
-    }
-    return end == text;
-}
-
-/* A script in one line: breaks become ";", but where a line goes on. */
-static char *one_line(struct sbx_arena *arena, const char *text)
-{
-    char *out = sbx_arena_alloc(arena, 2 * strlen(text) + 1), *to = out;
-
-    while (out && *text) {
-        size_t blank = strspn(text, " \t\n");
-
-        if (!strncmp(text, "\\\n", 2)) {
-            text += 2;
-        } else if (!blank) {
-            *to++ = *text++;
-        } else {
-            if (memchr(text, '\n', blank) && text[blank] && !goes_on(out, to))
-                *to++ = ';';
-            if (text[blank] && to > out && to[-1] != ' ')
-                *to++ = ' ';
-            text += blank;
-        }
-    }
-    return out;
-}
-
-static const char *command_text(const char *const *argv, struct sbx_arena *arena)
-{
-    const char *text = argv[0];
-    size_t len;
-
-    if (argv[1] && !strcmp(argv[1], "-c") && argv[2] &&
-        !argv[3]) /* a shell's: the script says it */
-        text = argv[2];
-    else
-        for (argv++; text && *argv; argv++)
-            text = sbx_arena_printf(arena, "%s %s", text, *argv);
-    text = text ? one_line(arena, text) : NULL;
-    len = text ? strlen(text) : 0;
-    if (len <= WHAT_MAX)
-        return text;
-    for (len = WHAT_MAX; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
-        ; /* not inside a character */
-    return sbx_arena_printf(arena, "%.*s...", (int)len, text);
-}
-
 static const char *what_text(const struct sbx_plan_step *s, struct sbx_arena *arena)
 {
     if (s->description && *s->description)
         return s->description;
     if (s->argv && s->argv[0])
-        return command_text(s->argv, arena);
+        return sbx_out_command(arena, s->argv);
     if (s->n_files == 1)
         return s->files[0].path;
     return s->n_files ? sbx_arena_printf(arena, "%zu files", s->n_files) : "";

@@ -146,6 +146,10 @@ setup:
     - { command: [my-daemon, --port, "80"], background: true }
     - { command: "sleep  1" }
 END
+t 0 'Install        set -e; if true; then echo a b; fi' kit inspect ./net
+t 0 '               sleep 1' kit inspect ./net
+t 0 '10.1.0.0/16 (only with --approve)' kit inspect ./net
+t 0 '169.254.169.254 (never matches)' kit inspect ./net
 t 0 '0      set -e; if true; then echo a b; fi' plan shell "$work/ws" --kit ./net
 t 0 '1000   my-daemon --port 80' plan shell "$work/ws" --kit ./net
 t 0 '1000   sleep 1' plan shell "$work/ws" --kit ./net
