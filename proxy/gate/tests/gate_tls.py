@@ -467,6 +467,31 @@ class Peers(Case):
             self.tls(version=ssl.TLSVersion.TLSv1_1)
         self.record(1, reason="client-tls", decision="error")
 
+    def test_C13_no_session_is_taken_up_again_so_there_is_no_early_data(self):
+        self.origin()
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = ssl.create_default_context(cafile=sandbox_ca.path + ".crt")
+            context.minimum_version = context.maximum_version = version
+            session = None
+            for _ in range(2):
+                with context.wrap_socket(self.tunnel(), server_hostname=NAME, session=session) as s:
+                    s.sendall(get())
+                    self.assertEqual(status(lab.read_reply(s)[0]), 200)
+                    self.assertFalse(s.session_reused)
+                    self.assertFalse(s.session and s.session.has_ticket)
+                    session = s.session if version == ssl.TLSVersion.TLSv1_2 else None
+
+    def test_C13_renegotiation_is_refused(self):
+        self.origin()
+        p = subprocess.Popen(["openssl", "s_client", "-proxy", "198.18.0.1:3128", "-connect", NAME + ":443", "-servername",
+                              NAME, "-tls1_2", "-CAfile", sandbox_ca.path + ".crt"], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        p.stdin.write(b"R\n")
+        p.stdin.flush()
+        out = p.communicate(timeout=lab.WAIT)[0]
+        self.assertIn(b"RENEGOTIATING", out)
+        self.assertIn(b"no renegotiation", out)
+
     def test_a_client_that_does_not_trust_the_sandbox(self):
         self.origin()
         with self.assertRaises(OSError):
