@@ -250,8 +250,13 @@ static void trim(struct sbx_gate *g)
 {
     if (g->nconns > g->crowd)
         g->crowd = g->nconns;
-    if (g->crowd < SBX_GATE_TRIM || g->nconns > g->crowd / 4)
+    if (g->crowd >= SBX_GATE_TRIM && g->nconns <= g->crowd / 4)
+        g->trimmed = true;
+    else if (g->trimmed && !g->nconns)
+        g->trimmed = false; /* the last of the crowd has left */
+    else
         return;
+    sbx_pool_trim(&g->pool);
     malloc_trim(0);
     g->crowd = g->nconns;
 }

@@ -67,6 +67,7 @@ struct sbx_gate {
     struct sbx_list dead;        /**< closed, freed at the end of the round */
     unsigned nconns, nactive, conns_max;
     unsigned crowd;              /**< most connections since memory was given back */
+    bool trimmed;                /**< it was, while some of a crowd were still there */
     struct sbx_dest *dests[SBX_GATE_DEST_BUCKETS];
     struct sbx_doors *doors;
     struct sbx_control *control;

@@ -21,10 +21,15 @@ enum sbx_code sbx_pool_init(struct sbx_pool *p, struct sbx_err *err)
     return SBX_OK;
 }
 
-void sbx_pool_release(struct sbx_pool *p)
+void sbx_pool_trim(struct sbx_pool *p)
 {
     while (p->nfree)
         free(p->free[--p->nfree]);
+}
+
+void sbx_pool_release(struct sbx_pool *p)
+{
+    sbx_pool_trim(p);
     free(p->free);
     free(p->spare);
 }

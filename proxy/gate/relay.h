@@ -35,6 +35,7 @@ struct sbx_pool {
 
 SBX_MUST_USE enum sbx_code sbx_pool_init(struct sbx_pool *p, struct sbx_err *err);
 void sbx_pool_release(struct sbx_pool *p);
+void sbx_pool_trim(struct sbx_pool *p); /**< give back what nobody uses */
 /** How much may be read at once now. */
 size_t sbx_pool_read_size(const struct sbx_pool *p);
 

@@ -82,9 +82,9 @@ class Load:
         return held, lone, {mode: self.result(c) for mode, c in clients}
 
     def many(self, mode, seconds):
+        alone = self.lone(seconds)  # who is there first stays; newcomers are refused once the gate is full of connected ones
+        time.sleep(0.5)
         crowd = self.client(mode, seconds + 1, MANY)
-        time.sleep(1)
-        alone = self.lone(seconds - 1)
         lone = [self.result(c) for c in alone]
         held = self.facts()
         crowd.communicate(timeout=600)
