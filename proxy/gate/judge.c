@@ -171,16 +171,22 @@ static void resolve(struct sbx_conn *c)
     sbx_conn_arm(c, SBX_GATE_RESOLVE_MS);
 }
 
+/* Names with addresses in gate.json are dialled, and so is this machine. */
+static void choose_upstream(struct sbx_conn *c)
+{
+    struct sbx_asked *a = &c->asked;
+
+    if (!a->verdict.host_resource && !sbx_config_find(a->config, a->host.text))
+        a->via = sbx_upstream_for(c->gate->upstream, &a->host, a->port, a->connect || c->inter);
+}
+
 /* Through the proxy of this machine: by name, whose addresses only that one sees (N26). A literal
- * address is judged here as ever. Names with addresses in gate.json are dialled. */
+ * address is judged here as ever. */
 static bool go_upstream(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;
     struct sbx_addresses proxy = { .len = 1 };
 
-    if (!a->verdict.host_resource && !sbx_config_find(a->config, a->host.text))
-        a->via = sbx_upstream_for(c->gate->upstream, &a->host, a->port,
-                                  a->connect || c->inter);
     if (!a->via)
         return false;
     if (a->host.kind != SBX_HOST_NAME) {
@@ -276,6 +282,7 @@ void sbx_judge_start(struct sbx_conn *c)
         sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
         return;
     }
+    choose_upstream(c); /* before a kept server is used: it says whose addresses those are */
     if (!c->inter || (may_inject(c) && !sbx_dial_reuse(c)))
         sbx_judge_dial(c);
 }

@@ -84,6 +84,82 @@ class Case(unittest.TestCase):
         return r
 
 
+class Chained(Case):
+    """This machine has to use a proxy: TLS ends at the gate all the same, and goes on through a tunnel of the proxy."""
+
+    def relay(self, conn, server):
+        head = server.head(conn)
+        with socket.create_connection((ORIGIN, 443), timeout=lab.WAIT) as far:
+            conn.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+
+            def back():
+                while True:
+                    data = far.recv(65536)
+                    if not data:
+                        conn.shutdown(socket.SHUT_WR)
+                        return
+                    conn.sendall(data)
+            self.heads.append(head)
+            thread = lab.threading.Thread(target=back, daemon=True)
+            thread.start()
+            while True:
+                data = server.read(conn)
+                if not data:
+                    break
+                far.sendall(data)
+            far.shutdown(socket.SHUT_WR)
+            thread.join(lab.WAIT)
+
+    def setUp(self):
+        self.servers, self.heads = [], []
+        proxy = {"host": ORIGIN2, "port": 3128, "authorization": "Basic cHJveHk6cGFzcw=="}
+        self.gate = lab.Gate(self.rules, {}, ca=sandbox_ca.path, upstream={"http": proxy, "https": proxy},
+                             more={"inject": self.inject, "upstreamCa": world.pem})
+        self.broker = tlslab.Broker(self.gate, **self.values)
+        while "key" not in self.broker.asked:
+            self.gate.control(op="ping")
+        self.proxy = lab.Server(ORIGIN2, 3128, self.relay)
+        self.servers.append(self.proxy)
+
+    def test_the_value_goes_to_the_server_and_the_proxy_sees_neither_it_nor_the_request(self):
+        origin = self.origin()
+        with self.tls() as s:
+            for i in range(3):
+                s.sendall(get(b"/%d" % i))
+                self.assertEqual(lab.read_reply(s)[1], b"ok")
+        self.assertEqual(origin.received.count(SECRET.encode()), 3)
+        self.assertNotIn(b"Proxy-Authorization", origin.received)
+        self.assertEqual(self.heads, [b"CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n"
+                                      b"Proxy-Authorization: Basic cHJveHk6cGFzcw==\r\n\r\n"])
+        for seen in (SECRET.encode(), b"GET "):
+            self.assertNotIn(seen, self.proxy.received)
+        self.assertEqual({r["address"] for r in self.gate.records(4)}, {"upstream"})
+
+    def test_a_server_that_closes_is_reached_through_a_new_tunnel(self):
+        def once(conn, server):
+            if server.head(conn):
+                conn.sendall(OK)
+        origin = self.origin(once)
+        with self.tls() as s:
+            for i in range(3):
+                s.sendall(get(b"/%d" % i))
+                self.assertEqual(status(lab.read_reply(s)[0]), 200, i)
+        self.assertEqual((origin.connections, len(self.heads)), (3, 3))
+
+    def test_C11_a_certificate_of_another_is_refused_all_the_same(self):
+        origin = self.origin(names=("other.example.com",))
+        with self.tls() as s:
+            s.sendall(get())
+            self.assertEqual(status(lab.read_reply(s)[0]), 502)
+        self.assertNotIn(SECRET.encode(), origin.received)
+
+    def test_C1_another_name_in_the_hello_reaches_nobody(self):
+        origin = self.origin()
+        with self.assertRaises(OSError):
+            self.tls(name=OTHER)
+        self.assertEqual(origin.received, b"")
+
+
 class Injection(Case):
     def test_the_value_is_put_in_and_the_clients_own_field_ends_here(self):
         origin = self.origin()
