@@ -60,6 +60,8 @@ struct sbx_args_lookup {
     const char *names;
     bool no_memory;
 };
+/* A name behind "channel, version" (NULL: none yet), unless it is there; NULL: no memory. */
+const char *sbx_args_names_add(struct sbx_arena *arena, const char *names, const char *name, size_t len);
 void sbx_args_look_begin(struct sbx_args_lookup *l, struct sbx_pos pos);
 const char *sbx_args_look(void *lookup, const char *name, size_t len); /* sbx_arg_find_fn */
 bool sbx_args_look_keep(struct sbx_args_lookup *l); /* note the use; false: no memory */

@@ -26,16 +26,24 @@ static void unknown(struct sbx_args_lookup *l, const char *name, size_t len)
                   (int)(len > 60 ? 60 : len), name);
 }
 
-/* "channel, version", each once. */
+static bool is_listed(const char *names, const char *name, size_t len)
+{
+    for (const char *s = names; s; s = strstr(s, ", "), s = s ? s + 2 : NULL)
+        if (!strncmp(s, name, len) && (!s[len] || s[len] == ','))
+            return true;
+    return false;
+}
+
+const char *sbx_args_names_add(struct sbx_arena *arena, const char *names, const char *name, size_t len)
+{
+    if (is_listed(names, name, len))
+        return names;
+    return sbx_arena_printf(arena, "%s%s%.*s", names ? names : "", names ? ", " : "", (int)len, name);
+}
+
 static void note(struct sbx_args_lookup *l, const char *name)
 {
-    size_t len = strlen(name);
-
-    for (const char *s = l->names; s; s = strstr(s, ", "), s = s ? s + 2 : NULL)
-        if (!strncmp(s, name, len) && (!s[len] || s[len] == ','))
-            return;
-    l->names = sbx_arena_printf(l->a->arena, "%s%s%s", l->names ? l->names : "",
-                                l->names ? ", " : "", name);
+    l->names = sbx_args_names_add(l->a->arena, l->names, name, strlen(name));
     if (!l->names)
         l->no_memory = true;
 }

@@ -14,28 +14,13 @@ struct lister {
     bool no_memory;
 };
 
-/* Is the name one of "channel, version"? */
-static bool is_listed(const char *names, const char *name, size_t len)
-{
-    while (names && *names) {
-        size_t n = strcspn(names, ",");
-
-        if (n == len && !memcmp(names, name, len))
-            return true;
-        names += n + strspn(names + n, ", ");
-    }
-    return false;
-}
-
 /* `names` and those of "channel, version" that it has not yet. */
 static const char *add_names(struct lister *l, const char *names, const char *more)
 {
     while (*more) {
         size_t n = strcspn(more, ",");
 
-        if (!is_listed(names, more, n))
-            names = sbx_arena_printf(l->arena, "%s%s%.*s", names ? names : "", names ? ", " : "", (int)n,
-                                     more);
+        names = sbx_args_names_add(l->arena, names, more, n);
         l->no_memory |= !names;
         more += n + strspn(more + n, ", ");
     }

@@ -101,6 +101,25 @@ static void an_error_reads_from_the_outside_in(void **state)
     assert_int_equal(strlen(err.text), SBX_ERR_TEXT_MAX - 1);
 }
 
+static void system_errors_become_codes(void **state)
+{
+    static const struct { int number; enum sbx_code want; } rows[] = {
+        { ENOENT, SBX_NOT_FOUND }, { EEXIST, SBX_EXISTS }, { ENOMEM, SBX_NO_MEMORY }, { EACCES, SBX_IO },
+    };
+    struct sbx_err err = SBX_ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        char want[200];
+
+        snprintf(want, sizeof(want), "make x: %s", strerror(rows[i].number));
+        errno = rows[i].number;
+        assert_int_equal(sbx_err_errno(&err, "make %s", "x"), rows[i].want);
+        assert_int_equal(err.code, rows[i].want);
+        assert_string_equal(err.text, want);
+    }
+}
+
 static void every_code_has_a_name_and_a_status(void **state)
 {
     (void)state;
@@ -246,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_buffer_gives_its_bytes_away),
         cmocka_unit_test(an_arena_frees_what_it_gave_and_what_was_deferred),
         cmocka_unit_test(an_error_reads_from_the_outside_in),
+        cmocka_unit_test(system_errors_become_codes),
         cmocka_unit_test(every_code_has_a_name_and_a_status),
         cmocka_unit_test(text_for_a_terminal_does_nothing_but_show),
         cmocka_unit_test(findings_are_printed_and_sorted),

@@ -33,11 +33,11 @@ KIT(agent,
                               "\"${{ kit.args.version }}\"]\n"
                               "  command: [\"${{ kit.args.version }}${{ kit.args.ver }}\"]\n"));
 KIT(extra, FILE_OF("spec.yaml", HEAD "kind: mixin\nname: extra\nargs: {v: {default: x}}\n"
-                                     "environment: {variables: {V: \"${{ kit.args.v }}\", W: w}}\n"),
+                                     "environment: {variables: {V: \"${{ kit.args.v }}${{ kit.args.v }}\", W: w}}\n"),
     FILE_OF("files/home/f", "${{ kit.args.v }}"));
 KIT(elsewhere, FILE_OF("spec.yaml", HEAD "kind: mixin\nname: elsewhere\n"), FILE_OF("files/etc/passwd", "x"));
 KIT(faulty, FILE_OF("spec.yaml", HEAD "kind: mixin\nname: Faulty\n"));
-KIT(loose, FILE_OF("spec.yaml", HEAD "kind: mixin\nname: loose\n"), FILE_OF("files/home/f", "${{ kit.args.nope }}"));
+KIT(loose, FILE_OF("spec.yaml", HEAD "kind: mixin\nname: loose\nargs: {version: {default: x}}\n"), FILE_OF("files/home/f", "${{ kit.args.verzion }}"));
 
 struct world {
     struct sbx_diags diags;
@@ -154,7 +154,7 @@ static void elements_tell_the_arguments_in_them(void **state)
         { "sandbox.image", "i:1", "image" },
         { "sandbox.entrypoint", "[\"a\",\"2\",\"1\",\"2\"]", "version, ver" },
         { "sandbox.command.default", "[\"21\"]", "version, ver" },
-        { "environment.variables.V", "x", "v" },
+        { "environment.variables.V", "xx", "v" },
         { "environment.variables.W", "w", NULL },
         { "name", "agent", NULL },
     };
@@ -187,7 +187,7 @@ static void a_faulty_built_in_kit_is_named(void **state)
         { &elsewhere, "built-in kit elsewhere: files/etc/passwd: only files/home and files/workspace" },
         { &faulty, "built-in kit: kits/agents/faulty/spec.yaml:3: not a name (Faulty)" },
         { &agent, "args.image: is required" },
-        { &loose, "nope" },
+        { &loose, "references ${{ kit.args.verzion }}, which spec.yaml does not declare" },
     };
     struct world *w = *state;
 
@@ -201,6 +201,8 @@ static void a_faulty_built_in_kit_is_named(void **state)
         assert_int_equal(rc, SBX_SCHEMA);
         if (!strstr(w->err.text, rows[i].want))
             fail_msg("%s: %s", rows[i].kit->name, w->err.text);
+        if (rows[i].kit == &loose)
+            assert_string_equal(diags.v[0].hint, "did you mean \"version\"?");
     }
 }
 

@@ -226,6 +226,27 @@ static void a_backup_is_never_overwritten(void **state)
     assert_file(p, "spec.yaml.bak", "precious");
 }
 
+static void what_cannot_be_written_is_named(void **state)
+{
+    struct place *p = *state;
+    char none[100];
+
+    snprintf(none, sizeof(none), "%s/none", p->dir);
+    assert_int_equal(sbx_migration_plan(none, &p->diags, &p->m, &p->err), SBX_NOT_FOUND);
+    assert_non_null(strstr(p->err.text, "/none: No such file or directory"));
+    assert_int_equal(sbx_migration_plan(p->dir, &p->diags, &p->m, &p->err), SBX_NOT_FOUND);
+    assert_non_null(strstr(p->err.text, "no spec.yaml or spec.yml in this directory"));
+    plan(p, AGENT);
+    assert_int_equal(unlinkat(p->fd, "spec.yaml", 0), 0);
+    assert_int_equal(mkdirat(p->fd, "spec.yaml", 0755), 0); /* nothing can be put in its place */
+    assert_int_not_equal(sbx_migration_write(&p->m, &p->err), SBX_OK);
+    assert_false(there_is(p, "spec.yaml.bak"));
+    assert_int_equal(sbx_dir_remove(AT_FDCWD, p->dir, NULL), SBX_OK);
+    assert_int_equal(sbx_migration_write(&p->m, &p->err), SBX_NOT_FOUND);
+    assert_non_null(strstr(p->err.text, "spec.yaml.bak: No such file or directory"));
+    assert_int_equal(mkdir(p->dir, 0700), 0);
+}
+
 static void a_spec_yml_stays_one(void **state)
 {
     struct place *p = *state;
@@ -245,6 +266,7 @@ static void what_version_2_refuses_is_not_migrated(void **state)
         { V1 "kind: mixin\nname: a\nnetwrok: {}\n", "unknown-field" },
         { V1 "kind: mixin\nname: a\nenvironment: {variables: {SBX_X: a}}\n", "reserved-variable" },
         { V1 "kind: mixin\nname: a\nresources: {cpu: 1}\n", "wrong-kind" },
+        { V1 "kind: mixin\nname: a\nbuild: {context: .}\n", "wrong-kind" },
         { V1 "kind: mixin\nname: a\nsandbox: {image: x}\n", "wrong-kind" },
         { V1 "kind: sandbox\nname: a\n", "missing-field" },
         { V1 "kind: agent\nname: a\nbinary: b\n", "removed-field" },
@@ -360,6 +382,7 @@ int main(void)
         MIGRATE_TEST(the_old_spec_is_kept_and_the_mode_too),
         MIGRATE_TEST(a_kit_of_version_2_is_left_alone),
         MIGRATE_TEST(a_backup_is_never_overwritten),
+        MIGRATE_TEST(what_cannot_be_written_is_named),
         MIGRATE_TEST(a_spec_yml_stays_one),
         MIGRATE_TEST(what_version_2_refuses_is_not_migrated),
         MIGRATE_TEST(what_is_lost_is_told_with_its_recipe),
