@@ -114,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
     # --- a fault before anything else. True: the request was answered
     def faulty(self, place):
         reg, fault = self.reg, self.reg.fault
-        if not fault or reg.place != place or self.away or fault[0] in ("cut", "kill", "flip", "short", "long"):
+        if not fault or reg.place != place or self.away or fault[0] in ("cut", "cuts", "kill", "flip", "short", "long"):
             return False
         kind, n = fault[0], reg.count(reg.asked, place)
         auth = self.headers.get("Authorization", "")
@@ -197,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD" and self.faulty(digest):
             return None
         data, fault = reg.blobs[digest], reg.fault if reg.place == digest else None
-        if self.command == "HEAD" or not fault or fault[0] not in ("cut", "flip", "short", "long", "kill"):
+        if self.command == "HEAD" or not fault or fault[0] not in ("cut", "cuts", "flip", "short", "long", "kill"):
             return self.send(data, digest)
         return self.broken(data, digest, fault, {})
 
@@ -219,6 +219,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(data[:-10], place, **headers)
         if fault[0] == "long":
             return self.send(data + b"more", place, **headers)
+        if fault[0] == "cuts":  # each answer, until the rest is short
+            return self.piece(data, place, fault[1])
         if reg.first(place):  # cut and kill: behind so many bytes
             at = min(fault[1], len(data) // 2 if len(data) < 65536 else len(data))
             reg.count(reg.moved, place, at)
@@ -226,6 +228,18 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             return self.stall() if fault[0] == "kill" else self.cut()
         return self.send(data, place, **headers)
+
+    def piece(self, data, place, n):
+        reg, wanted = self.reg, self.headers.get("Range", "")
+        start = int(wanted[6:].rstrip("-")) if wanted else 0
+        reg.count(reg.asked, place)
+        if len(data) - start <= n:
+            return self.send(data, place)
+        reg.count(reg.moved, place, n)
+        extra = {"Content_Range": f"bytes {start}-{len(data) - 1}/{len(data)}"} if wanted else {}
+        self.answer(206 if wanted else 200, data[start:start + n], len(data) - start, **extra)
+        self.wfile.flush()
+        return self.cut()
 
     def stall(self):
         self.reg.stalled.set()
@@ -254,6 +268,11 @@ class Handler(BaseHTTPRequestHandler):
         if fault and fault[0] in ("cut", "kill") and reg.first(place):
             self.take(session, min(fault[1], self.left // 2 if self.left < 65536 else self.left))
             return self.stall() if fault[0] == "kill" else self.cut()
+        if fault and fault[0] == "cuts":
+            reg.count(reg.asked, place)
+            if self.left > fault[1]:
+                self.take(session, fault[1])
+                return self.cut()
         begin = self.headers.get("Content-Range", "").split("-")[0]
         if begin and int(begin) != len(session["data"]):
             self.drain()
