@@ -65,6 +65,12 @@ static void print_human(struct sbx_cli *cli, const json_t *r)
     fprintf(cli->out, count > 1 ? " x%lld\n" : "\n", count);
 }
 
+/* Is it a line that people see? Ends of requests are for programs. Quotes inside of values are escaped. */
+static bool is_shown(const struct follow *f, const char *line)
+{
+    return f->what->raw || f->cli->format != SBX_FORMAT_TABLE || !strstr(line, "\"event\":\"close\"");
+}
+
 static void print_record(struct follow *f, const char *line, size_t len)
 {
     json_t *record = len > SBX_LOG_LINE_MAX ? NULL : json_loadb(line, len, 0, NULL);
@@ -74,7 +80,7 @@ static void print_record(struct follow *f, const char *line, size_t len)
         ;
     else if (f->what->raw || cli->format != SBX_FORMAT_TABLE)
         fwrite(line, 1, len, cli->out);
-    else if (strcmp(field(record, "event"), "close"))
+    else if (is_shown(f, line))
         print_human(cli, record);
     json_decref(record);
 }
@@ -102,11 +108,11 @@ static void begin(struct follow *f, struct tail *t)
     ssize_t len;
 
     while ((len = getline(&f->line, &f->size, t->log)) > 0)
-        n += f->line[len - 1] == '\n';
+        n += f->line[len - 1] == '\n' && is_shown(f, f->line);
     skip = n > limit ? n - limit : 0;
     rewind(t->log);
     while (skip && getline(&f->line, &f->size, t->log) > 0)
-        skip--;
+        skip -= is_shown(f, f->line);
 }
 
 /* Open the log once it is there, and the next part or the one of a new sandbox after it. */
