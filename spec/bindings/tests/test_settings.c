@@ -1,81 +1,10 @@
 /* settings.yaml, and files that are absent or empty. */
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <cmocka.h>
-#include "sbx/bindings.h"
-#include "sbx/file.h"
-
-struct world {
-    char dir[40];
-    char path[60]; /* of a file in it that is not there yet */
-    struct sbx_arena *arena;
-    struct sbx_diags diags;
-    struct sbx_err err;
-};
-
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof(*w));
-
-    *state = w;
-    if (!w)
-        return -1;
-    strcpy(w->dir, "/tmp/sbx-test-bindings-XXXXXX");
-    w->arena = sbx_arena_new();
-    if (!w->arena || sbx_diags_init(&w->diags) || !mkdtemp(w->dir))
-        return -1;
-    snprintf(w->path, sizeof(w->path), "%s/f.yaml", w->dir);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    enum sbx_code rc = sbx_dir_remove(AT_FDCWD, w->dir, NULL);
-
-    sbx_arena_free(w->arena);
-    sbx_diags_release(&w->diags);
-    free(w);
-    return rc ? -1 : 0;
-}
-
-static void put(struct world *w, const char *text)
-{
-    assert_int_equal(sbx_file_write(AT_FDCWD, w->path, text, strlen(text), 0600, NULL), SBX_OK);
-}
+#include "world.h"
 
 static enum sbx_code load_settings(struct world *w, const char *text, struct sbx_settings *s)
 {
     put(w, text);
     return sbx_settings_load(w->path, w->arena, &w->diags, s, &w->err);
-}
-
-static enum sbx_code load_policy(struct world *w, const char *text, struct sbx_policy_file *f)
-{
-    put(w, text);
-    return sbx_policy_file_load(w->path, w->arena, &w->diags, f, &w->err);
-}
-
-/* The first error as text, without the directory. */
-static const char *first_error(struct world *w)
-{
-    SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(5000);
-    size_t i = 0;
-
-    while (i < w->diags.len && w->diags.v[i].severity != SBX_ERROR)
-        i++;
-    if (i == w->diags.len)
-        return "";
-    assert_int_equal(sbx_diag_text(&w->diags.v[i], &line), SBX_OK);
-    return sbx_arena_strdup(w->arena, line.ptr + strlen(w->dir) + 1);
 }
 
 static void absent_files_give_the_defaults(void **state)
@@ -229,8 +158,6 @@ static void wrong_proxies_are_refused_with_their_line(void **state)
     for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++)
         refused(w, rows[i].text, rows[i].want);
 }
-
-#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
