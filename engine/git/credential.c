@@ -4,7 +4,7 @@
 
 #include "remote.h"
 #include "sbx/buf.h"
-#include "sbx/helper.h"
+#include "sbx/login_ask.h"
 
 static void wipe(char *text)
 {
@@ -53,14 +53,14 @@ enum sbx_code git_credential_fill(const char *url, char **ret_user, char **ret_s
                            (char *)"git",  (char *)"credential",
                            (char *)"fill", NULL };
     SBX_AUTO(sbx_buf) ask = SBX_BUF_INIT(CREDENTIAL_MAX), out = SBX_BUF_INIT(CREDENTIAL_MAX);
-    struct sbx_helper h = { .argv = argv, .limit_ms = CREDENTIAL_MS, .quiet = true };
+    struct sbx_login_asked h = { .argv = argv, .limit_ms = CREDENTIAL_MS, .quiet = true };
     int status = 0;
     enum sbx_code rc = question(url, &ask);
 
     if (rc)
         return sbx_err_set(err, rc, "git credential cannot be asked");
     h.question = ask.ptr;
-    rc = sbx_helper_ask(&h, &out, &status, err);
+    rc = sbx_login_ask(&h, &out, &status, err);
     if (!rc && status == 0) {
         *ret_user = line_of(&out, "username=");
         *ret_secret = line_of(&out, "password=");

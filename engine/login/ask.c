@@ -7,12 +7,12 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "sbx/helper.h"
+#include "sbx/login_ask.h"
 
 extern char **environ;
 
 /* stdin and stdout are one socket pair: a helper that never reads cannot raise SIGPIPE here. */
-static enum sbx_code spawn(const struct sbx_helper *h, int fd, pid_t *ret_pid, struct sbx_err *err)
+static enum sbx_code spawn(const struct sbx_login_asked *h, int fd, pid_t *ret_pid, struct sbx_err *err)
 {
     posix_spawn_file_actions_t actions;
     int number = posix_spawn_file_actions_init(&actions);
@@ -39,7 +39,7 @@ static long now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static enum sbx_code talk(const struct sbx_helper *h, int fd, struct sbx_buf *out,
+static enum sbx_code talk(const struct sbx_login_asked *h, int fd, struct sbx_buf *out,
                           struct sbx_err *err)
 {
     long end = now_ms() + h->limit_ms;
@@ -68,7 +68,7 @@ static enum sbx_code talk(const struct sbx_helper *h, int fd, struct sbx_buf *ou
     }
 }
 
-enum sbx_code sbx_helper_ask(const struct sbx_helper *h, struct sbx_buf *out, int *ret_status,
+enum sbx_code sbx_login_ask(const struct sbx_login_asked *h, struct sbx_buf *out, int *ret_status,
                              struct sbx_err *err)
 {
     int fds[2], status = 0;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sbx/helper.h"
+#include "sbx/login_ask.h"
 
 enum sbx_code sbx_login_helper_get(const char *name, const char *server, struct sbx_buf *out,
                                    int *ret_status, struct sbx_err *err)
@@ -11,7 +11,7 @@ enum sbx_code sbx_login_helper_get(const char *name, const char *server, struct 
     static char get[] = "get";
     SBX_AUTO_FREE char *program = NULL;
     char *argv[] = { NULL, get, NULL };
-    const struct sbx_helper h = { .argv = argv, .question = server,
+    const struct sbx_login_asked h = { .argv = argv, .question = server,
                                   .limit_ms = SBX_LOGIN_HELPER_MS };
     enum sbx_code rc;
 
@@ -22,7 +22,7 @@ enum sbx_code sbx_login_helper_get(const char *name, const char *server, struct 
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
     argv[0] = program;
-    rc = sbx_helper_ask(&h, out, ret_status, err);
+    rc = sbx_login_ask(&h, out, ret_status, err);
     if (rc != SBX_NOT_FOUND)
         return rc;
     *ret_status = 127;
