@@ -33,7 +33,7 @@ for k in one mix many; do
     is "$k in another zone and locale" "$(export TZ=Pacific/Apia LC_ALL=C.UTF-8 LANG=tr_TR.UTF-8; push $k oci-layout:lay:$k)" "$want"
     find again -exec touch -h -d 2001-02-03 {} +
     is "$k with other times" "$(push again oci-layout:lay:$k)" "$want"
-    if command -v faketime >/dev/null; then
+    if faketime 2031-01-01 "$SBX_BIN" version >/dev/null 2>&1; then # it is installed, and no sanitizer minds it
         is "$k on another day" "$(faketime '2031-01-01' "$SBX_BIN" kit push $k oci-layout:lay:$k | sed 's/.*@//')" "$want"
     fi
 done
