@@ -485,6 +485,41 @@ for p in ("layer", "image"):
     row(f"pull {p}: the manifest says another size", lambda r, p=p: wrong_size(r, p))
 
 
+# --- images of every make come
+def image_of(r, data, media, manifest_type=MANIFEST):
+    t = Pull(r, "image")
+    t.digest, config = image(r.reg, data, media=media, plain=gzip.decompress(LAYER_BYTES))
+    if manifest_type != MANIFEST:  # Docker's types
+        m = json.loads(r.reg.manifests[t.digest][1])
+        m["mediaType"], m["config"]["mediaType"] = manifest_type, "application/vnd.docker.container.image.v1+json"
+        t.digest = put(r.reg, m)
+    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [
+        {"mediaType": MANIFEST, "digest": sha(b"other"), "size": 5, "platform": {"os": "linux", "architecture": "mips64le"}},
+        {"mediaType": MANIFEST, "digest": sha(b"proof"), "size": 5, "platform": {"os": "unknown", "architecture": "unknown"}},
+        {"mediaType": manifest_type, "digest": t.digest, "size": len(r.reg.manifests[t.digest][1]),
+         "platform": {"os": "linux", "architecture": MACHINE}}]}
+    t.digest = put(r.reg, index)
+    t.succeeds()
+    found = [os.path.join(d, f) for d, _, files in os.walk(r.path("state/layers")) for f in files if f == "noise"]
+    r.check("one layer is unpacked", len(found), 1)
+    r.reg.forget()
+    t.succeeds()  # pulled again: no blob moves
+    r.check("nothing moves twice", r.reg.moved, {})
+    r.check("the configuration is there", config in r.reg.blobs)
+
+
+PLAIN = gzip.decompress(LAYER_BYTES)
+row("pull image: gzip layer, chosen from an index", lambda r: image_of(r, LAYER_BYTES, LAYER))
+row("pull image: plain layer", lambda r: image_of(r, PLAIN, LAYER[:-5]))
+row("pull image: Docker's types", lambda r: image_of(
+    r, LAYER_BYTES, "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/vnd.docker.distribution.manifest.v2+json"))
+if shutil.which("zstd"):
+    row("pull image: zstd layer", lambda r: image_of(
+        r, subprocess.run(["zstd", "-q", "-c"], input=PLAIN, stdout=subprocess.PIPE, check=True).stdout, LAYER[:-4] + "zstd"))
+else:
+    print("SKIPPED row: zstd is not installed")
+
+
 def run_row(name, run):
     r = Row(name)
     try:
