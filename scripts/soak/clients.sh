@@ -163,7 +163,7 @@ clients() {
     [ -z "${ssh:-}" ] || try "git ssh" "one" "rm -rf /tmp/s && GIT_SSH_COMMAND='ssh -i $in/userkey -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null' git clone -q root@$w:$work/web/repo.git /tmp/s && git -C /tmp/s log --format=%s"
     [ -z "${musl:-}" ] || try "musl" whole "$in/fetch-musl $w"
     [ -z "${redis:-}" ] || try "redis-cli" "v" "redis-cli -h $w set k v >/dev/null && redis-cli -h $w get k"
-    try "openssl s_client" "Verify return code: 0 (ok)" "openssl s_client -connect $w:443 -servername $w </dev/null 2>/dev/null | grep Verify"
+    try "openssl s_client" "Verify return code: 0 (ok)" "openssl s_client -connect $w:443 -servername $w </dev/null 2>/dev/null | grep -o 'Verify return code.*' | tail -n 1"
     try "WebSocket ws" hello "python3 $in/ws.py ws://$w/ws"
     try "WebSocket wss" hello "python3 $in/ws.py wss://$w/ws $in/ca.pem"
     [ ! -s "$work/grpc.out" ] || {

@@ -54,7 +54,7 @@ static const char *near_miss(const struct sbx_policy *p, const struct sbx_host *
 
     if (!p || !dot)
         return NULL;
-    sbx_index_name(p, dot + 1, keep_parent, &x);
+    sbx_index_name(p, dot + 1, port, keep_parent, &x);
     return x.parent ? dot + 1 : NULL;
 }
 

@@ -59,8 +59,8 @@ static struct sbx_verdict judge_host_resource(const struct sbx_policy *p, uint16
     struct search s = { .port = port, .need_consent = true, .named_only = true };
     struct sbx_verdict v;
 
-    sbx_index_host(p, consider, &s);
-    sbx_index_name(p, HOST_RESOURCE, consider, &s); /* denies of wider patterns count */
+    sbx_index_host(p, port, consider, &s);
+    sbx_index_name(p, HOST_RESOURCE, port, consider, &s); /* denies of wider patterns count */
     v = conclude(&s, otherwise);
     v.host_resource = v.decision == SBX_ALLOW;
     return v;
@@ -89,8 +89,8 @@ static struct sbx_verdict judge_address(const struct sbx_policy *p, const struct
     if (class.open == OPEN_HOST)
         return judge_host_resource(p, port, class.name);
     s.need_consent = s.named_only = class.open == OPEN_NAMED;
-    sbx_index_address(p, a, consider, &s);
-    sbx_index_all(p, consider, &s);
+    sbx_index_address(p, a, port, consider, &s);
+    sbx_index_all(p, port, consider, &s);
     if (class.open == OPEN_NAMED)
         return conclude(&s, class.name);
     v = conclude(&s, "default-deny");
@@ -120,7 +120,7 @@ struct sbx_verdict sbx_policy_judge(const struct sbx_policy *p, const struct sbx
         return deny("loopback", NULL);
     if (!strcmp(host->text, HOST_RESOURCE))
         return judge_host_resource(p, port, "default-deny");
-    sbx_index_name(p, host->text, consider, &s);
+    sbx_index_name(p, host->text, port, consider, &s);
     return conclude(&s, "default-deny");
 }
 
@@ -162,8 +162,8 @@ bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *h
         return false; /* an address needs no name to be resolved */
     x.host = !strcmp(host->text, HOST_RESOURCE);
     if (x.host)
-        sbx_index_host(p, collect, &x);
-    sbx_index_name(p, host->text, collect, &x);
+        sbx_index_host(p, 0, collect, &x);
+    sbx_index_name(p, host->text, 0, collect, &x);
     x.deny[0] |= 1; /* port 0 is none */
     for (size_t i = 0; i < sizeof(x.allow); i++)
         if (x.allow[i] & ~x.deny[i])

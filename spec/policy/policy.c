@@ -6,6 +6,9 @@
 #define NO_RULE UINT32_MAX
 #define FNV_START 0xcbf29ce484222325u
 #define FNV_STEP 0x100000001b3u
+#define PORT_SALT 0x9e3779b97f4a7c15u /* so that a port is no further byte of a name */
+#define HASH_ALL 1u  /* of `**`, and of the host resource: a name or range hashes to them by chance only, */
+#define HASH_HOST 2u /* and the kind is compared */
 
 /* Hashed from the last byte to the first, so that one pass gives the hash of every parent domain. */
 static uint64_t hash_byte(uint64_t h, unsigned char c)
@@ -31,85 +34,119 @@ static uint64_t hash_range(const struct in6_addr *a, unsigned len)
     return h;
 }
 
+static uint64_t hash_port(uint64_t h, uint16_t port)
+{
+    return hash_byte(hash_byte(h ^ PORT_SALT, (unsigned char)(port >> 8)), (unsigned char)port);
+}
+
 /* Names and suffixes of the same text share a chain; the kind is compared. */
 static uint64_t hash_pattern(const struct sbx_pattern *p)
 {
-    if (p->kind == PATTERN_CIDR)
+    switch (p->kind) {
+    case PATTERN_CIDR:
         return hash_range(&p->address, p->prefix_len);
-    return hash_name(p->name, strlen(p->name));
-}
-
-static uint32_t *bucket(const struct sbx_policy *p, uint64_t hash)
-{
-    return &p->buckets[(hash ^ hash >> 32) & p->mask];
-}
-
-static void visit(const struct sbx_policy *p, uint32_t first, sbx_visit_fn fn, void *data)
-{
-    for (uint32_t i = first; i != NO_RULE; i = p->nodes[i].next)
-        fn(&p->rules[i], data);
-}
-
-static void visit_names(const struct sbx_policy *p, uint64_t hash, const char *name, unsigned kinds,
-                        sbx_visit_fn fn, void *data)
-{
-    for (uint32_t i = *bucket(p, hash); i != NO_RULE; i = p->nodes[i].next) {
-        const struct sbx_pattern *x = &p->rules[i].pattern;
-
-        if (p->nodes[i].hash == hash && kinds >> x->kind & 1 && !strcmp(x->name, name))
-            fn(&p->rules[i], data);
+    case PATTERN_ALL:
+        return HASH_ALL;
+    case PATTERN_HOST:
+        return HASH_HOST;
+    default:
+        return hash_name(p->name, strlen(p->name));
     }
 }
 
-void sbx_index_name(const struct sbx_policy *p, const char *name, sbx_visit_fn fn, void *data)
+static uint32_t *bucket(const struct sbx_policy *p, const struct index *x, uint64_t hash)
 {
+    return &x->buckets[(hash ^ hash >> 32) & p->mask];
+}
+
+/* What a look-up asks for: a host part by its hash, and what is compared then. */
+struct key {
+    uint64_t hash;
+    unsigned kinds;               /* bits of enum */
+    const char *name;             /* of names */
+    const struct in6_addr *range; /* of addresses, masked */
+    unsigned len;
+};
+
+static bool fits(const struct sbx_pattern *x, const struct key *k)
+{
+    if (!(k->kinds >> x->kind & 1))
+        return false;
+    if (x->kind == PATTERN_CIDR)
+        return x->prefix_len == k->len && !memcmp(&x->address, k->range, sizeof(*k->range));
+    return !k->name || !strcmp(x->name, k->name);
+}
+
+static void visit_chain(const struct sbx_policy *p, const struct index *x, uint64_t hash, const struct key *k,
+                        sbx_visit_fn fn, void *data)
+{
+    for (uint32_t i = *bucket(p, x, hash); i != NO_RULE; i = x->nodes[i].next)
+        if (x->nodes[i].hash == hash && fits(&p->rules[i].pattern, k))
+            fn(&p->rules[i], data);
+}
+
+static bool has_many(const struct sbx_policy *p, uint64_t hash)
+{
+    return p->many[hash >> 58] >> (hash >> 52 & 63) & 1;
+}
+
+static void visit(const struct sbx_policy *p, const struct key *k, uint16_t port, sbx_visit_fn fn, void *data)
+{
+    if (!port) {
+        visit_chain(p, &p->hosts, k->hash, k, fn, data);
+        return;
+    }
+    visit_chain(p, &p->ports, k->hash, k, fn, data);
+    if (has_many(p, k->hash))
+        visit_chain(p, &p->ports, hash_port(k->hash, port), k, fn, data);
+}
+
+void sbx_index_name(const struct sbx_policy *p, const char *name, uint16_t port, sbx_visit_fn fn, void *data)
+{
+    struct key k = { .hash = FNV_START, .name = name };
     uint64_t h = FNV_START;
     bool parent = false; /* the dot at hand is the first of the name: one label before it */
 
-    visit(p, p->all, fn, data);
+    sbx_index_all(p, port, fn, data);
     for (size_t i = strlen(name); i-- > 0;) {
         if (name[i] == '.') {
             parent = !memchr(name, '.', i);
-            visit_names(p, h, name + i + 1, 1u << PATTERN_MORE | (unsigned)parent << PATTERN_ONE, fn,
-                        data);
+            k = (struct key){ .hash = h, .name = name + i + 1,
+                              .kinds = 1u << PATTERN_MORE | (unsigned)parent << PATTERN_ONE };
+            visit(p, &k, port, fn, data);
         }
         h = hash_byte(h, (unsigned char)name[i]);
     }
-    visit_names(p, h, name, 1u << PATTERN_NAME, fn, data);
+    k = (struct key){ .hash = h, .name = name, .kinds = 1u << PATTERN_NAME };
+    visit(p, &k, port, fn, data);
 }
 
-void sbx_index_address(const struct sbx_policy *p, const struct in6_addr *a, sbx_visit_fn fn,
+void sbx_index_address(const struct sbx_policy *p, const struct in6_addr *a, uint16_t port, sbx_visit_fn fn,
                        void *data)
 {
     bool v4 = sbx_address_is_v4(a);
 
-    for (size_t k = 0; k < p->n_prefixes; k++) {
-        unsigned len = p->prefixes[k];
+    for (size_t i = 0; i < p->n_prefixes; i++) {
+        unsigned len = p->prefixes[i];
         struct in6_addr masked = *a;
-        uint64_t hash;
+        struct key k = { .range = &masked, .len = len, .kinds = 1u << PATTERN_CIDR };
 
         if (v4 && len < 96)
             continue;
         sbx_address_mask(&masked, len);
-        hash = hash_range(&masked, len);
-        for (uint32_t i = *bucket(p, hash); i != NO_RULE; i = p->nodes[i].next) {
-            const struct sbx_pattern *x = &p->rules[i].pattern;
-
-            if (x->kind == PATTERN_CIDR && x->prefix_len == len &&
-                !memcmp(&x->address, &masked, sizeof(masked)))
-                fn(&p->rules[i], data);
-        }
+        k.hash = hash_range(&masked, len);
+        visit(p, &k, port, fn, data);
     }
 }
 
-void sbx_index_host(const struct sbx_policy *p, sbx_visit_fn fn, void *data)
+void sbx_index_host(const struct sbx_policy *p, uint16_t port, sbx_visit_fn fn, void *data)
 {
-    visit(p, p->host, fn, data);
+    visit(p, &(struct key){ .hash = HASH_HOST, .kinds = 1u << PATTERN_HOST }, port, fn, data);
 }
 
-void sbx_index_all(const struct sbx_policy *p, sbx_visit_fn fn, void *data)
+void sbx_index_all(const struct sbx_policy *p, uint16_t port, sbx_visit_fn fn, void *data)
 {
-    visit(p, p->all, fn, data);
+    visit(p, &(struct key){ .hash = HASH_ALL, .kinds = 1u << PATTERN_ALL }, port, fn, data);
 }
 
 static void note_prefix(struct sbx_policy *p, uint8_t len)
@@ -118,31 +155,52 @@ static void note_prefix(struct sbx_policy *p, uint8_t len)
         p->prefixes[p->n_prefixes++] = len;
 }
 
+static void put(const struct sbx_policy *p, struct index *x, size_t i, uint64_t hash)
+{
+    uint32_t *head = bucket(p, x, hash);
+
+    x->nodes[i] = (struct index_node){ hash, *head };
+    *head = (uint32_t)i;
+}
+
+/* The look at the chain ends with MANY_RULES, so that making the index costs no more either. */
+static bool is_one_of_many(const struct sbx_policy *p, uint64_t hash)
+{
+    unsigned same = 0;
+
+    for (uint32_t i = *bucket(p, &p->ports, hash); i != NO_RULE && same < MANY_RULES; i = p->ports.nodes[i].next)
+        same += p->ports.nodes[i].hash == hash;
+    return same == MANY_RULES;
+}
+
 /* From the last rule to the first, each put at the head: chains keep the order of the rules. */
 static void build_index(struct sbx_policy *p)
 {
-    p->all = p->host = NO_RULE;
     for (size_t i = 0; i <= p->mask; i++)
-        p->buckets[i] = NO_RULE;
+        p->hosts.buckets[i] = p->ports.buckets[i] = NO_RULE;
     for (size_t i = p->n; i-- > 0;) {
         const struct sbx_pattern *x = &p->rules[i].pattern;
-        uint32_t *head = NULL;
+        uint64_t hash;
 
-        if (x->kind == PATTERN_ALL) {
-            head = &p->all;
-        } else if (x->kind == PATTERN_HOST) {
-            head = &p->host;
-        } else if (x->kind != PATTERN_INERT) {
-            p->nodes[i].hash = hash_pattern(x);
-            head = bucket(p, p->nodes[i].hash);
-        }
-        if (!head)
+        if (x->kind == PATTERN_INERT)
             continue;
-        p->nodes[i].next = *head;
-        *head = (uint32_t)i;
+        hash = hash_pattern(x);
+        put(p, &p->hosts, i, hash);
+        if (x->port_lo == x->port_hi && is_one_of_many(p, hash)) {
+            p->many[hash >> 58] |= 1ull << (hash >> 52 & 63);
+            hash = hash_port(hash, x->port_lo);
+        }
+        put(p, &p->ports, i, hash);
         if (x->kind == PATTERN_CIDR)
             note_prefix(p, x->prefix_len);
     }
+}
+
+static bool make_index(struct sbx_policy *p, struct index *x)
+{
+    x->nodes = sbx_arena_array(p->arena, p->n, sizeof(*x->nodes));
+    x->buckets = sbx_arena_array(p->arena, p->mask + 1, sizeof(*x->buckets));
+    return x->nodes && x->buckets;
 }
 
 static bool copy_rules(struct sbx_policy *p, const struct sbx_rule *rules, size_t n)
@@ -180,9 +238,7 @@ enum sbx_code sbx_policy_new(const struct sbx_rule *rules, size_t n, struct sbx_
     p->n = n;
     p->mask = buckets - 1;
     p->rules = sbx_arena_array(arena, n, sizeof(*p->rules));
-    p->nodes = sbx_arena_array(arena, n, sizeof(*p->nodes));
-    p->buckets = sbx_arena_array(arena, buckets, sizeof(*p->buckets));
-    if (!p->rules || !p->nodes || !p->buckets || !copy_rules(p, rules, n))
+    if (!p->rules || !make_index(p, &p->hosts) || !make_index(p, &p->ports) || !copy_rules(p, rules, n))
         return sbx_err_set(err, SBX_NO_MEMORY, "network rules: no memory");
     build_index(p);
     arena = NULL; /* the policy owns it, being in it */
