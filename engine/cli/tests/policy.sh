@@ -93,6 +93,29 @@ t 0 "gate end helper gone" policy log gone --follow
 ln -sf /etc/passwd "$work/state/sbx/logs/gone.jsonl" # the gate's directory: what is no file is not read
 t 1 "read" policy log gone
 rm -r "$work/state/sbx/logs"
+# --follow over a rotation: each record once, in order, whichever file it is in.
+live=$work/state/sbx/sandboxes/live/log
+mkdir -p "$live"
+line '"one.example.com"' allow rule 1 >"$live/log.jsonl"
+timeout 60 "$SBX_BIN" policy log live --follow --json >"$work/followed" 2>/dev/null &
+follower=$!
+until_lines() { for _ in $(seq 400); do [ "$(wc -l <"$work/followed")" -ge "$1" ] && return; sleep 0.05; done; }
+until_lines 1
+line '"two.example.com"' allow rule 1 >>"$live/log.jsonl"
+: >"$live/log.jsonl.new"
+mv "$live/log.jsonl" "$live/log.jsonl.1"
+mv "$live/log.jsonl.new" "$live/log.jsonl"
+line '"three.example.com"' allow rule 1 >>"$live/log.jsonl"
+until_lines 3
+kill -INT "$follower"
+wait "$follower"
+n=$((n + 1))
+[ "$(grep -o '"host":"[a-z]*' "$work/followed" | tr -d '\n')" = '"host":"one"host":"two"host":"three' ] ||
+    bad "--follow over a rotation: $(cat "$work/followed")"
+t 0 "one.example.com:80" policy log live
+t 0 "three.example.com:80" policy log live
+rm -r "$work/state/sbx/sandboxes/live"
+
 # Rules of a sandbox that is to be made are read before anything is.
 t 2 "--deny-network: a..b" create shell --deny-network a..b
 t 2 "no rule can allow this" create shell --allow-network 169.254.169.254
