@@ -1,4 +1,4 @@
-/* Certificates for intercepted hosts. See leaf.h. All leaves share one key, made at the start: it never
+/* Certificates for intercepted hosts. See leaf.h. All leaves share one key, made with the first: it never
  * leaves this process, and a key each would cost its making and 1 KiB more. */
 #include "leaf.h"
 
@@ -104,8 +104,6 @@ enum sbx_code sbx_authority_open(int cert_fd, int key_fd, struct sbx_authority *
         rc = read_key(key_fd, &a->key, err);
     if (!rc && X509_check_private_key(a->cert, a->key) != 1)
         rc = sbx_err_set(err, SBX_SCHEMA, "the key is another one's");
-    if (!rc && !(a->leaf_key = EVP_EC_gen("P-256")))
-        rc = sbx_err_set(err, SBX_FAILED, "OpenSSL cannot make a key");
     ERR_clear_error();
     if (rc) {
         sbx_authority_free(a);
@@ -214,10 +212,17 @@ static bool set_subject(X509 *cert, const char *name)
                                        -1, 0));
 }
 
+EVP_PKEY *sbx_leaf_key(struct sbx_authority *a)
+{
+    if (!a->leaf_key) /* 1 ms that most gates never need */
+        a->leaf_key = EVP_EC_gen("P-256");
+    return a->leaf_key;
+}
+
 static X509 *mint(struct sbx_authority *a, const struct sbx_host *host, time_t now,
                   time_t *ret_ends)
 {
-    X509 *cert = X509_new();
+    X509 *cert = sbx_leaf_key(a) ? X509_new() : NULL;
 
     if (cert && X509_set_version(cert, 2) && set_serial(cert) && set_dates(cert, a, now, ret_ends) &&
         set_subject(cert, host->text) &&
@@ -270,11 +275,6 @@ X509 *sbx_leaf_find(struct sbx_authority *a, const struct sbx_host *host, time_t
     sbx_list_append(&a->leaves, &l->node);
     a->n++;
     return l->cert;
-}
-
-EVP_PKEY *sbx_leaf_key(struct sbx_authority *a)
-{
-    return a->leaf_key;
 }
 
 unsigned sbx_leaf_count(const struct sbx_authority *a)
