@@ -34,12 +34,13 @@ def frame(kind, flags=0, stream=0, payload=b""):
 class Case(unittest.TestCase):
     rules = [rule(NAME)]
     options = ()
+    limits = None
     origin = True
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-h2")
         self.addCleanup(shutil.rmtree, self.dir)
-        self.gate = lab.Gate(self.rules, {NAME: [ORIGIN]}, ca=sandbox_ca.path, more={
+        self.gate = lab.Gate(self.rules, {NAME: [ORIGIN]}, self.limits, ca=sandbox_ca.path, more={
             "inject": [{"to": NAME + ":443", "header": "Authorization", "secret": "key"}],
             "upstreamCa": world.pem})
         self.broker = tlslab.Broker(self.gate, key="Bearer " + SECRET)
@@ -74,7 +75,7 @@ class Case(unittest.TestCase):
         s.sendall(b"CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n\r\n" % (NAME.encode(), NAME.encode()))
         self.assertEqual(status(lab.read_head(s)), 200)
         tls = tlslab.client(s, NAME, sandbox_ca.path + ".crt", alpn=("h2", "http/1.1"))
-        self.assertEqual(tls.selected_alpn_protocol(), "h2")
+        self.assertEqual(tls.selected_alpn_protocol(), "h2", self.gate.records())
         tls.sendall(MAGIC + frame(SETTINGS))
         return tls
 
@@ -298,6 +299,27 @@ class Ends(Case):
             s.close()
         if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
             self.assertLess(grown, 256 << 10)
+
+
+class Crowd(Case):
+    limits = {"tunnels": 60}
+
+    def test_G8_readers_that_stall_cost_bounded_memory_and_hold_up_nobody(self):
+        held = []
+        statm = "/proc/%d/statm" % self.gate.process.pid
+        big = b"\x82\x87\x04\x04/big\x01\x0fapi.example.com"  # 4 MiB
+        for i in range(50):
+            s = self.raw()
+            held.append(s)
+            s.sendall(frame(WINDOW, 0, 0, b"\x3f\xff\x00\x00") +
+                      b"".join(frame(HEADERS, 5, 2 * k + 1, big) for k in range(10)))
+            for _ in self.frames(s, DATA):  # the first bytes, and then nothing
+                pass
+        self.assertTrue(self.curl().endswith(b"2 200 14"))
+        if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
+            self.assertLess(int(lab.read_file(statm).split()[1]) * 4096, 120 << 20)
+        for s in held:
+            s.close()
 
 
 class Versions(Case):
