@@ -2,7 +2,8 @@
 # Pushing and pulling of kits and images beside skopeo, oras and umoci, in turn (A B A B ...), as medians and ratios; memory; what a
 # warm pull asks for.
 #
-#   scripts/soak/bench-oci.sh [RUNS]      default 5 (3 for the kit of 1 GiB); SBX_BENCH_DIR is where it works (default: a new folder in /tmp)
+#   scripts/soak/bench-oci.sh [RUNS]      default 5 (2 for the kit of 1 GiB); SBX_BENCH_DIR is where it works (default: /tmp),
+#   SBX_BENCH_KITS what it measures (default: "one many big"; "" leaves the image)
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 runs=${1:-5}
@@ -19,10 +20,11 @@ pair() {
 import os, shlex, statistics, subprocess, sys, time
 runs, label, prepare, a, b = int(sys.argv[1]), *sys.argv[2:6]
 times, memory = {a: [], b: []}, {a: 0, b: 0}
-for turn in range(runs + 1):
+warm = runs > 2 # a turn before, that does not count; where each takes a minute there is none
+for turn in range(not warm, runs + 1):
     for command in (a, b):
         subprocess.run(["bash", "-c", prepare], check=True)
-        if turn == 0:
+        if turn == warm:
             os.sync()
         took = 0
         for part in command.split(" && "):
@@ -41,21 +43,22 @@ print(f"{label:44} {x:9.1f} ms {memory[a] / 1024:6.1f} MiB   peer {y:9.1f} ms {m
 PY
 }
 
+kits=${SBX_BENCH_KITS-one many big}
 mkdir -p one many/files/home big/files/home
 for k in one many big; do printf 'schemaVersion: "2"\nkind: mixin\nname: tools\n' >$k/spec.yaml; done
 mkdir -p one/files/home && printf hello >one/files/home/hello
 for ((i = 0; i < 5000; i++)); do mkdir -p many/files/home/d$((i % 70)) && seq "$i" $((i + 300)) | head -c 1000 >many/files/home/d$((i % 70))/$i; done
 # half of it compresses, as programs and data do
-for ((i = 0; i < 8; i++)); do { head -c 64M /dev/urandom; head -c 48M /dev/urandom | base64; } >big/files/home/$i; done
+[[ $kits != *big* ]] || for ((i = 0; i < 8; i++)); do { head -c 64M /dev/urandom; head -c 48M /dev/urandom | base64; } >big/files/home/$i; done
 echo "kits: $(du -sh --apparent-size one many big | tr '\n\t' '  ')"
 
 quiet=false registry plain
 sbx="$SBX_BIN --no-input kit"
 caches=$XDG_CACHE_HOME
 empty="rm -rf $work/plain/docker"
-for k in ${SBX_BENCH_KITS:-one many big}; do
+for k in $kits; do
     n=$runs
-    [ $k != big ] || n=3
+    [ $k != big ] || n=2
     "$SBX_BIN" kit push $k "oci-layout:$work/lay:$k" >/dev/null || exit 1
     pair "$n" "push from a layout ($k / skopeo copy)" "$empty" \
         "$sbx push oci-layout:$work/lay:$k $host/kits/$k:1" \
