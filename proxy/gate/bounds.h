@@ -61,6 +61,7 @@
 #define SBX_GATE_UDP_PEERS 256          /* addresses that send to one UDP port; each has a socket */
 #define SBX_GATE_UDP_PEERS_ALL 1024     /* of all ports of a sandbox */
 #define SBX_GATE_UDP_HELD 4194304       /* bytes of datagrams that wait for a socket inside */
+#define SBX_GATE_UDP_ASKS 64            /* questions to the helper: its answers must fit its socket's buffer */
 #define SBX_GATE_UDP_ROUNDS 64          /* datagrams of one socket before others get their turn */
 #define SBX_GATE_ARRIVALS 256           /* connections from outside that wait for the inside */
 #define SBX_GATE_PORT_ID_MAX 63         /* bytes: "[address]:port" */

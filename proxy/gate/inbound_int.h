@@ -12,7 +12,7 @@ struct sbx_inbound {
     struct sbx_list ports;
     struct sbx_list asks;     /* questions to the helper, in their order: answers carry no name */
     struct sbx_list arrivals; /* connections on their way in */
-    unsigned n_ports, n_arrivals, n_peers;
+    unsigned n_ports, n_arrivals, n_peers, n_asks;
     size_t held; /* bytes of datagrams whose way in is not known yet */
     struct sbx_timer paused;  /* out of descriptors: accept again later */
 };

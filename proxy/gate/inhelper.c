@@ -14,12 +14,13 @@ struct sbx_ask {
     void *ctx;
 };
 
-static void answer(struct sbx_ask *a, int fd)
+static void answer(struct sbx_inbound *in, struct sbx_ask *a, int fd)
 {
     sbx_ask_fn *fn = a->fn;
     void *ctx = a->ctx;
 
     sbx_list_remove(&a->node);
+    in->n_asks--;
     free(a);
     if (fn)
         fn(ctx, fd);
@@ -42,6 +43,7 @@ struct sbx_ask *sbx_inside_ask(struct sbx_inbound *in, const char *kind, sbx_ask
     a->fn = fn;
     a->ctx = ctx;
     sbx_list_append(&in->asks, &a->node);
+    in->n_asks++;
     return a;
 }
 
@@ -55,7 +57,7 @@ void sbx_inside_close(struct sbx_inbound *in)
 {
     sbx_loop_close(&in->gate->loop, &in->helper);
     while (!sbx_list_empty(&in->asks))
-        answer(sbx_container_of(in->asks.next, struct sbx_ask, node), -1);
+        answer(in, sbx_container_of(in->asks.next, struct sbx_ask, node), -1);
 }
 
 static void on_helper(struct sbx_source *s, uint32_t events)
@@ -70,7 +72,7 @@ static void on_helper(struct sbx_source *s, uint32_t events)
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (len > 0 && !sbx_list_empty(&in->asks)) {
-        answer(sbx_container_of(in->asks.next, struct sbx_ask, node), n ? fds[0] : -1);
+        answer(in, sbx_container_of(in->asks.next, struct sbx_ask, node), n ? fds[0] : -1);
         return;
     }
     if (n)

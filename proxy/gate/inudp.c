@@ -217,7 +217,8 @@ static bool make_room(struct sbx_inport *port)
 
 static struct peer *add(struct sbx_inport *port, const struct sockaddr_storage *from, socklen_t len)
 {
-    struct peer *p = make_room(port) ? calloc(1, sizeof(*p)) : NULL;
+    bool busy = port->inbound->n_asks >= SBX_GATE_UDP_ASKS;
+    struct peer *p = !busy && make_room(port) ? calloc(1, sizeof(*p)) : NULL;
 
     if (!p)
         return NULL;
