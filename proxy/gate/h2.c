@@ -176,6 +176,18 @@ static bool has_failed(struct sbx_h2 *h)
     return true;
 }
 
+bool sbx_h2_no_server(const struct sbx_h2 *h)
+{
+    return h->server.ended || !nghttp2_session_check_request_allowed(h->server.session);
+}
+
+bool sbx_h2_broken(const struct sbx_h2 *h)
+{
+    const struct sbx_h2_end *s = &h->server;
+
+    return s->why.reason || (!s->ended && !s->leaves && sbx_h2_no_server(h));
+}
+
 /* What the state of one side means for the other, after anything has happened. */
 static void settle(struct sbx_h2 *h)
 {
@@ -193,7 +205,9 @@ static void settle(struct sbx_h2 *h)
         send_away(&h->server, NGHTTP2_NO_ERROR);
     if (!server_was && (h->server.away || h->server.ended))
         lose_server(h);
-    if (h->server.ended || !nghttp2_session_check_request_allowed(h->server.session))
+    /* A client that was sent away before its first request would never learn what is wrong. */
+    if (sbx_h2_no_server(h) && (!sbx_h2_broken(h) ||
+                                nghttp2_session_get_last_proc_stream_id(h->client.session)))
         sbx_h2_drain(h);
     (void)has_failed(h); /* while all that was done */
 }

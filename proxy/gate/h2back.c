@@ -96,6 +96,8 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     struct sbx_h2_stream *s = sbx_h2_stream_find(e, frame->hd.stream_id);
 
     (void)session;
+    if (frame->hd.type == NGHTTP2_GOAWAY)
+        e->leaves = true;
     if (frame->hd.type == NGHTTP2_HEADERS)
         return e->list ? on_headers(e, s, frame) : 0;
     if (frame->hd.type == NGHTTP2_DATA && s && !s->cut && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {

@@ -69,7 +69,11 @@ static void take_request(struct sbx_h2_stream *s, const struct sbx_h2_list *l)
     s->to_head = sbx_slice_is(ask.method, "HEAD");
     if (out_of_bounds(s, l, &ask))
         return;
-    if (h->server.ended || !nghttp2_session_check_request_allowed(h->server.session)) {
+    if (sbx_h2_broken(h)) {
+        refuse(s, &ask, 502, "h2-server");
+        return;
+    }
+    if (sbx_h2_no_server(h)) {
         record(h, &ask, 0, "server-closed"); /* nothing was done: any client may try again */
         sbx_h2_stream_cut(s, NGHTTP2_REFUSED_STREAM);
         return;

@@ -89,6 +89,7 @@ struct sbx_h2_end {
     struct sbx_h2_why why;
     bool told;                 /**< GOAWAY: no new streams */
     bool away;                 /**< GOAWAY, and nothing behind it */
+    bool leaves;               /**< a server: its own GOAWAY came */
     bool deaf;                 /**< takes no more input */
     bool ended;                /**< the stream of this side is over: nothing comes or goes */
 };
@@ -209,6 +210,8 @@ void sbx_h2_window_return(struct sbx_h2 *h); /**< Give back what the connection 
 /* h2.c */
 /** Open the connection's and the stream's window of a session for bytes that moved on or were dropped. */
 void sbx_h2_consume(struct sbx_h2_end *e, int32_t id, size_t n);
+bool sbx_h2_no_server(const struct sbx_h2 *h); /**< It takes no request any more. */
+bool sbx_h2_broken(const struct sbx_h2 *h);    /**< It has not left in order, but breaks the protocol. */
 void sbx_h2_sent(struct sbx_h2_end *e, const nghttp2_frame *frame); /**< Take note of a GOAWAY. */
 /** Callbacks and options that both sessions have. NULL: no memory. */
 nghttp2_session_callbacks *sbx_h2_callbacks(void);

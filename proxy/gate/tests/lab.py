@@ -424,7 +424,8 @@ class Gate:
         end = time.monotonic() + WAIT
         while True:
             with open(self.log_path, "rb") as f:
-                lines = f.read().decode("utf-8", "strict").splitlines()
+                whole = f.read().rpartition(b"\n")[0] # a record may be half there while it is written
+            lines = whole.decode("utf-8", "strict").splitlines()
             found = [r for r in map(json.loads, lines) if r.get("event") == event]
             if n is None or len(found) >= n or time.monotonic() > end:
                 return found
