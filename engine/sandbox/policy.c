@@ -19,7 +19,7 @@ static enum sbx_code reload(struct sbx_box *box, struct sbx_err *err)
 
     for (int i = 0; i < RELOAD_TRIES && sbx_gate_alive(box); i++) {
         rc = sbx_gate_ask(box, json_pack("{s:s}", "op", "reload"), NULL, err);
-        if (rc != SBX_IO && rc != SBX_NOT_FOUND)
+        if (rc != SBX_IO && rc != SBX_NOT_FOUND && rc != SBX_UNAVAILABLE)
             return rc;
         poll(NULL, 0, RELOAD_PAUSE_MS);
     }
