@@ -105,10 +105,7 @@ static void event(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
     fflush(b->cli->err);
 }
 
-static void forget(struct sbx_blobs *b, struct sbx_blob_bar *bar)
-{
-    *bar = b->v[--b->n];
-}
+static void forget(struct sbx_blobs *b, struct sbx_blob_bar *bar) { *bar = b->v[--b->n]; }
 
 static void tell(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
 {
@@ -173,5 +170,6 @@ void sbx_blobs_init(struct sbx_blobs *b, struct sbx_cli *cli)
     pthread_mutex_init(&b->lock, NULL);
     b->terminal = isatty(STDERR_FILENO) && cli->format == SBX_FORMAT_TABLE;
     b->progress = (struct sbx_oci_progress){ .bytes = on_bytes, .line = on_line, .ctx = b };
-    (void)!sbx_arena_defer(cli->arena, release, b); /* where that fails the mutex goes with the program */
+    (void)!sbx_arena_defer(cli->arena, release,
+                           b); /* where that fails the mutex goes with the program */
 }

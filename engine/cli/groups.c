@@ -56,13 +56,15 @@ const struct sbx_opt sbx_sandbox_rows[] = {
                "Value of a kit's argument, for all kits or one (repeatable)"),                     \
         SBX_LISTOF(struct sbx_kit_opts, args_files, "kit-args-file", 0, "FILE",                    \
                    "Read values of kit arguments from a file, NAME=VALUE a line (repeatable)"),    \
-        SBX_SWITCH(struct sbx_kit_opts, plain_http, "plain-http", 0,                               \
-                   "Take kits from registries without TLS too (those on this machine need no flag)"), \
+        SBX_SWITCH(                                                                                \
+            struct sbx_kit_opts, plain_http, "plain-http", 0,                                      \
+            "Take kits from registries without TLS too (those on this machine need no flag)"),     \
         SBX_OPT_END
 
 const struct sbx_opt sbx_kit_rows[] = {
-    SBX_LISTOF(struct sbx_kit_opts, kits, "kit", 0, "KIT",
-               "Add a kit: a directory, a built-in name or a digest in a registry (repeatable, in order)"),
+    SBX_LISTOF(
+        struct sbx_kit_opts, kits, "kit", 0, "KIT",
+        "Add a kit: a directory, a built-in name or a digest in a registry (repeatable, in order)"),
     KIT_ARGS
 };
 

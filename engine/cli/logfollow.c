@@ -9,8 +9,8 @@
 #include "logview.h"
 #include "out.h"
 
-#define LOOK_MS 250   /* between two looks at the logs */
-#define LAST 10       /* records shown of before, where nothing else is asked: as tail does */
+#define LOOK_MS 250 /* between two looks at the logs */
+#define LAST 10     /* records shown of before, where nothing else is asked: as tail does */
 
 /* One log that is followed. */
 struct tail {
@@ -68,7 +68,8 @@ static void print_human(struct sbx_cli *cli, const json_t *r)
 /* Is it a line that people see? Ends of requests are for programs. Quotes inside of values are escaped. */
 static bool is_shown(const struct follow *f, const char *line)
 {
-    return f->what->raw || f->cli->format != SBX_FORMAT_TABLE || !strstr(line, "\"event\":\"close\"");
+    return f->what->raw || f->cli->format != SBX_FORMAT_TABLE ||
+           !strstr(line, "\"event\":\"close\"");
 }
 
 static void print_record(struct follow *f, const char *line, size_t len)

@@ -38,8 +38,8 @@ static long long duration(const char *text)
 
 static bool moment(const char *text, long long *ret)
 {
-    static const char *const forms[] = { "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M",
-                                         "%Y-%m-%d" };
+    static const char *const forms[] = { "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S",
+                                         "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
     size_t len = strlen(text);
 
     if (len <= 11 && strspn(text, "0123456789") == len) {

@@ -93,9 +93,9 @@ static enum sbx_code add_row(struct sbx_log_view *v, const json_t *record, struc
     json_t *found;
     enum sbx_code rc = SBX_OK;
 
-    if (!host || asprintf(&key, "%d\n%s\n%s\n%s\n%s\n%s", section_of(record), host,
-                          field(record, "sandbox"), field(record, "proxy"), field(record, "rule"),
-                          field(record, "reason")) < 0)
+    if (!host ||
+        asprintf(&key, "%d\n%s\n%s\n%s\n%s\n%s", section_of(record), host, field(record, "sandbox"),
+                 field(record, "proxy"), field(record, "rule"), field(record, "reason")) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     found = json_object_get(v->index, key);
     if (!found && !strcmp(field(record, "event"), "close"))

@@ -41,11 +41,11 @@ struct sbx_log_view {
     struct sbx_log_row *rows;
     size_t n, cap;
     const char *since; /**< RFC 3339 in UTC: older records do not count; NULL: all do */
-    json_t *index;  /* key of a row -> its number */
-    long long lost; /**< records that the gate could not write */
-    bool full;      /**< the log ends with the record of its cap */
-    bool running;   /**< the gate of the records before has not said why it ended */
-    size_t skipped; /**< lines that were no record, and rows over the bound */
+    json_t *index;     /* key of a row -> its number */
+    long long lost;    /**< records that the gate could not write */
+    bool full;         /**< the log ends with the record of its cap */
+    bool running;      /**< the gate of the records before has not said why it ended */
+    size_t skipped;    /**< lines that were no record, and rows over the bound */
 };
 void sbx_log_view_release(struct sbx_log_view *v);
 SBX_DEFINE_AUTO(sbx_log_view, sbx_log_view_release);

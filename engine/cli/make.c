@@ -99,8 +99,8 @@ enum sbx_code sbx_make_prepare(struct sbx_cli *cli, struct sbx_make *m, struct s
     m->paths_given = cli->args.n > (used ? 1 : 0);
     rc = note_args(cli, m, err);
     if (!rc)
-        rc = sbx_new_rules_check(&m->rules, cli, &m->sandbox->allow_network, &m->sandbox->deny_network,
-                                 err);
+        rc = sbx_new_rules_check(&m->rules, cli, &m->sandbox->allow_network,
+                                 &m->sandbox->deny_network, err);
     return rc ? rc : take_paths(cli, m, used ? 1 : 0, err);
 }
 
@@ -133,11 +133,12 @@ static bool has_shell_image(struct sbx_cli *cli, const struct sbx_make *m)
 static void note_credentials(struct sbx_cli *cli, const struct sbx_artifact *a)
 {
     for (size_t i = 0; i < a->credentials.len; i++)
-        sbx_cli_note(cli,
-                     "note: kit %s declares the credential %s: credentials come in a later version; "
-                     "nothing is injected",
-                     a->credentials.v[i].at.kit ? a->credentials.v[i].at.kit : a->name,
-                     a->credentials.v[i].service);
+        sbx_cli_note(
+            cli,
+            "note: kit %s declares the credential %s: credentials come in a later version; "
+            "nothing is injected",
+            a->credentials.v[i].at.kit ? a->credentials.v[i].at.kit : a->name,
+            a->credentials.v[i].service);
 }
 
 void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
@@ -151,8 +152,8 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
     m->create.pull = sbx_pull_of(m->sandbox->pull ? m->sandbox->pull : s->files.settings.pull);
     if (!m->create.image)
         m->create.image = sbx_settings_image(&s->files.settings, agent);
-    if (!m->create.image && m->create.pull != SBX_PULL_ALWAYS &&
-        has_shell_image(s->cli, m) && is_local(s, m, BASE_IMAGE))
+    if (!m->create.image && m->create.pull != SBX_PULL_ALWAYS && has_shell_image(s->cli, m) &&
+        is_local(s, m, BASE_IMAGE))
         m->create.image = BASE_IMAGE;
     note_credentials(s->cli, m->artifact);
 }
@@ -195,8 +196,9 @@ void sbx_make_failed(struct sbx_session *s, const struct sbx_make *m, struct sbx
     undo_rules(s, m);
     if (!m->create.image && image && *image && strstr(err->text, image) &&
         has_shell_image(s->cli, m))
-        sbx_cli_note(s->cli,
-                     "note: an image for shell can be made here: scripts/base-image.sh of the source "
-                     "tree, then \"sbx template load FILE\"; or name one with --template");
+        sbx_cli_note(
+            s->cli,
+            "note: an image for shell can be made here: scripts/base-image.sh of the source "
+            "tree, then \"sbx template load FILE\"; or name one with --template");
     drop_shown(s, err);
 }

@@ -3,12 +3,10 @@
 
 #include <string.h>
 
-bool sbx_edit_same_scope(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
+bool sbx_edit_same_scope(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
 
-enum sbx_code sbx_edit_push(struct sbx_edit *e, const struct sbx_edit_change *c, struct sbx_err *err)
+enum sbx_code sbx_edit_push(struct sbx_edit *e, const struct sbx_edit_change *c,
+                            struct sbx_err *err)
 {
     if (e->n == e->cap) {
         size_t cap = e->cap ? e->cap * 2 : 16;
@@ -66,14 +64,15 @@ enum sbx_code sbx_edit_take(struct sbx_edit *e, const char *list, struct sbx_err
 }
 
 /* A wider rule of the user's says it already; presets and kits may change under it. */
-static const struct sbx_policy_entry *covering(const struct sbx_policy_file *f,
-                                               const struct sbx_edit *e, const struct sbx_edit_change *c)
+static const struct sbx_policy_entry *
+covering(const struct sbx_policy_file *f, const struct sbx_edit *e, const struct sbx_edit_change *c)
 {
     for (size_t i = 0; i < f->n_rules; i++) {
         const struct sbx_policy_entry *r = &f->rules[i];
         struct sbx_pattern p;
 
-        if (r->decision != e->decision || (r->sandbox && !sbx_edit_same_scope(r->sandbox, e->sandbox)) ||
+        if (r->decision != e->decision ||
+            (r->sandbox && !sbx_edit_same_scope(r->sandbox, e->sandbox)) ||
             sbx_pattern_parse(r->resource, SBX_RULE_USER, &p, NULL, NULL))
             continue;
         if (sbx_pattern_covers(&p, &c->pattern) || !strcmp(r->resource, c->resource))
@@ -83,7 +82,7 @@ static const struct sbx_policy_entry *covering(const struct sbx_policy_file *f,
 }
 
 enum sbx_code sbx_edit_add(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
-                               struct sbx_err *err)
+                           struct sbx_err *err)
 {
     struct sbx_edit *e = data;
     struct sbx_policy_entry *v = sbx_arena_array(arena, f->n_rules + e->n, sizeof(*v));
@@ -96,7 +95,8 @@ enum sbx_code sbx_edit_add(struct sbx_policy_file *f, struct sbx_arena *arena, v
     for (size_t i = 0; i < e->n; i++) {
         struct sbx_edit_change *c = &e->v[i];
         const struct sbx_policy_entry *by = covering(f, e, c);
-        struct sbx_policy_entry one = { .decision = e->decision, .resource = c->resource,
+        struct sbx_policy_entry one = { .decision = e->decision,
+                                        .resource = c->resource,
                                         .sandbox = e->sandbox };
 
         one.id = by ? by->id : sbx_policy_rule_id(&one, e->cli->arena);
