@@ -17,59 +17,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "failing_malloc.h"
 #include "sbx/bindings.h"
 #include "sbx/file.h"
 #include "sbx/kit.h"
 
 #define ROUNDS_MAX 20000 /* allocations of one operation; the largest has 2,000 */
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void __libc_free(void *p);
-
-static long countdown = -1; /* allocations until the one that fails; -1: none does */
-static bool hit;
-static long live;
-
-static bool fails(void)
-{
-    if (countdown < 0 || countdown-- > 0)
-        return false;
-    hit = true;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t size)
-{
-    void *p = fails() ? NULL : __libc_malloc(size);
-
-    live += p != NULL;
-    return p;
-}
-
-void *calloc(size_t n, size_t size)
-{
-    void *p = fails() ? NULL : __libc_calloc(n, size);
-
-    live += p != NULL;
-    return p;
-}
-
-void *realloc(void *old, size_t size)
-{
-    void *p = fails() ? NULL : __libc_realloc(old, size);
-
-    live += p && !old;
-    return p;
-}
-
-void free(void *p)
-{
-    live -= p != NULL;
-    __libc_free(p);
-}
 
 /* ---- the operations: their result as text, malloc'd; NULL with SBX_NO_MEMORY ---- */
 
