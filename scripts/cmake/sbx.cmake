@@ -51,6 +51,15 @@ if(SBX_COVERAGE)
   target_link_options(sbx_flags INTERFACE --coverage)
 endif()
 
+# Where tests make their temporary files: short, since the paths of sockets are (108 bytes), and one a build, so that the
+# next run can empty what a killed test left (testtmp.sh, a CTest fixture of every test).
+string(SHA1 SBX_TEST_TMP ${CMAKE_BINARY_DIR})
+string(SUBSTRING ${SBX_TEST_TMP} 0 6 SBX_TEST_TMP)
+set(SBX_TEST_TMP /tmp/sbx-${SBX_TEST_TMP})
+add_library(sbx_test_tmp INTERFACE)
+target_sources(sbx_test_tmp INTERFACE ${CMAKE_CURRENT_LIST_DIR}/testtmp.c)
+target_compile_definitions(sbx_test_tmp INTERFACE SBX_TEST_TMP="${SBX_TEST_TMP}")
+
 # sbx_add_library(NAME SOURCES a.c ... [LIBS x ...] [INCLUDE dir ...])
 # A static library of one module; its own include/ directory (if any) is public.
 function(sbx_add_library name)
@@ -84,7 +93,7 @@ function(sbx_add_test name)
     return()
   endif()
   add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE ${A_LIBS} PkgConfig::cmocka sbx_flags)
+  target_link_libraries(${name} PRIVATE ${A_LIBS} PkgConfig::cmocka sbx_test_tmp sbx_flags)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${A_INCLUDE})
   if(A_DEPENDS)
     add_dependencies(${name} ${A_DEPENDS})
@@ -96,7 +105,7 @@ function(sbx_add_test name)
     set(A_LABELS unit)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT 300
-    ENVIRONMENT "${A_ENV}")
+    FIXTURES_REQUIRED tmp ENVIRONMENT "${A_ENV}")
 endfunction()
 
 # sbx_add_script_test(NAME COMMAND x ... [LABELS ...] [TIMEOUT s] [LOCK name ...] [ORIGINS])
@@ -116,10 +125,8 @@ function(sbx_add_script_test name)
   add_test(NAME ${name} COMMAND ${A_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${A_LABELS}" SKIP_RETURN_CODE 77
     TIMEOUT ${A_TIMEOUT} RESOURCE_LOCK "${A_LOCK}"
-    ENVIRONMENT "SBX_BIN=${CMAKE_BINARY_DIR}/bin/sbx;SBX_SOURCE_DIR=${CMAKE_SOURCE_DIR};${A_ENV}")
-  if(A_ORIGINS)
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED origins)
-  endif()
+    FIXTURES_REQUIRED "tmp;$<$<BOOL:${A_ORIGINS}>:origins>"
+    ENVIRONMENT "SBX_BIN=${CMAKE_BINARY_DIR}/bin/sbx;SBX_SOURCE_DIR=${CMAKE_SOURCE_DIR};TMPDIR=${SBX_TEST_TMP};${A_ENV}")
 endfunction()
 
 # sbx_add_fuzz(NAME SOURCES fuzz_x.c ... [LIBS x ...] CORPUS dir)
@@ -130,7 +137,7 @@ function(sbx_add_fuzz name)
     return()
   endif()
   add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE ${A_LIBS} sbx_flags)
+  target_link_libraries(${name} PRIVATE ${A_LIBS} sbx_test_tmp sbx_flags)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   file(WRITE ${CMAKE_BINARY_DIR}/fuzz-corpora/${name} ${CMAKE_CURRENT_SOURCE_DIR}/${A_CORPUS}) # for scripts/soak.sh
   if(SBX_FUZZ)
@@ -140,9 +147,7 @@ function(sbx_add_fuzz name)
   endif()
   if(BUILD_TESTING)
     add_test(NAME ${name}_replay COMMAND ${name} ${CMAKE_CURRENT_SOURCE_DIR}/${A_CORPUS})
-    set_tests_properties(${name}_replay PROPERTIES LABELS "unit;fuzz")
-    if(SBX_FUZZ)
-      set_tests_properties(${name}_replay PROPERTIES ENVIRONMENT "ASAN_OPTIONS=detect_leaks=1")
-    endif()
+    set_tests_properties(${name}_replay PROPERTIES LABELS "unit;fuzz" FIXTURES_REQUIRED tmp
+      ENVIRONMENT "$<$<BOOL:${SBX_FUZZ}>:ASAN_OPTIONS=detect_leaks=1>")
   endif()
 endfunction()

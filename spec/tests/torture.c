@@ -26,7 +26,7 @@
 
 /* ---- the operations: their result as text, malloc'd; NULL with SBX_NO_MEMORY ---- */
 
-static char here[] = "/tmp/sbx-torture-XXXXXX";
+static char here[] = SBX_TEST_TMP "/torture-XXXXXX";
 
 static const char *in(const char *name)
 {

@@ -124,7 +124,7 @@ static void older_records_do_not_count(void **state)
 static void variables_come_from_files_and_flags_and_the_last_wins(void **state)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
-    char path[] = "/tmp/sbx-env-XXXXXX";
+    char path[] = SBX_TEST_TMP "/env-XXXXXX";
     const char *flags[] = { "B=flag", "HOST_ONLY_X", "NOT_SET_ANYWHERE_X", "E=" },
                *files[] = { path };
     struct sbx_texts env = { flags, 4 }, env_files = { files, 1 };

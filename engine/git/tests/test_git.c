@@ -37,7 +37,7 @@ static int setup(void **state)
     struct world *w = calloc(1, sizeof(*w));
 
     *state = w;
-    snprintf(w->dir, sizeof(w->dir), "/tmp/sbx-git-XXXXXX");
+    snprintf(w->dir, sizeof(w->dir), SBX_TEST_TMP "/git-XXXXXX");
     if (!mkdtemp(w->dir))
         return -1;
     snprintf(w->cache, sizeof(w->cache), "%s/cache", w->dir);

@@ -67,7 +67,7 @@ int world_start(struct world *w, const char *extra)
     int port = free_port();
     char path[128];
 
-    strcpy(w->dir, "/tmp/sbx-registry-XXXXXX");
+    strcpy(w->dir, SBX_TEST_TMP "/registry-XXXXXX");
     if (port < 0 || !mkdtemp(w->dir))
         return 0;
     snprintf(w->host, sizeof(w->host), "127.0.0.1:%d", port);

@@ -14,7 +14,7 @@
 #include "sbx/file.h"
 #include "sbx/resolve.h"
 
-static char here[] = "/tmp/sbx-resolve-XXXXXX";
+static char here[] = SBX_TEST_TMP "/resolve-XXXXXX";
 static char start[4096];
 
 static void kit(const char *dir, const char *name, const char *rest)

@@ -163,7 +163,7 @@ static void put(const char *path, const char *text, mode_t mode)
 
 static void the_password_may_stand_in_a_file_of_the_users_alone(void **state)
 {
-    char dir[] = "/tmp/sbx-test-hostproxy-XXXXXX", path[128], home[160], a[400];
+    char dir[] = SBX_TEST_TMP "/hostproxy-XXXXXX", path[128], home[160], a[400];
     const char *from[] = { home, NULL };
     struct sbx_host_proxy s = { .http = "direct", .https = "http://p:3", .credentials_file = "~/c" };
     json_t *all = NULL;

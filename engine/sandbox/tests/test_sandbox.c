@@ -100,7 +100,7 @@ static void files_are_written_in_the_order_of_the_steps(void **state)
     assert_non_null(position(w, "user 0 1000 1000 0 0 agent:/home/agent\n"));
     assert_non_null(position(w, " 440 0 0 0 /etc/sudoers.d/sbx\n"));
     home = position(w, "write 11 644 1000 1000 0 /home/agent/.agentixrc\nthree wins\n");
-    setup = position(w, " 600 1000 1000 1 /home/agent/one.txt\nin /tmp/sbx-unit-");
+    setup = position(w, " 600 1000 1000 1 /home/agent/one.txt\nin " SBX_TEST_TMP "/unit-");
     script = position(w, " 755 0 0 0 /etc/durable-startup.d/one-1.sh\n");
     workspace = position(w, "/work/NOTE.txt\nnote\n");
     memory = position(w, "/kits-memory/one.md\nOne knows one thing.");

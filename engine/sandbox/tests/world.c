@@ -63,7 +63,7 @@ int world_up(void **state)
     struct sbx_runtime_config rt = { .app = "unit" };
     struct sbx_err err = SBX_ERR_INIT;
 
-    strcpy(w->dir, "/tmp/sbx-unit-XXXXXX");
+    strcpy(w->dir, SBX_TEST_TMP "/unit-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     environment(w);
     assert_int_equal(pipe2(w->interrupt, O_CLOEXEC), 0);

@@ -17,7 +17,7 @@
 #include "sbx/cache.h"
 #include "sbx/file.h"
 
-static char dir[] = "/tmp/sbx-cache-XXXXXX";
+static char dir[] = SBX_TEST_TMP "/cache-XXXXXX";
 static struct sbx_cache *cache;
 static char whole[200000], digest[SBX_DIGEST_TEXT_SIZE];
 

@@ -15,7 +15,7 @@ static int set_up(void **state)
 {
     struct place *p = calloc(1, sizeof(*p));
 
-    snprintf(p->dir, sizeof(p->dir), "/tmp/sbx-test-store-XXXXXX");
+    snprintf(p->dir, sizeof(p->dir), SBX_TEST_TMP "/store-XXXXXX");
     assert_non_null(mkdtemp(p->dir));
     snprintf(p->state, sizeof(p->state), "%s/state", p->dir);
     snprintf(p->cache, sizeof(p->cache), "%s/cache", p->dir);

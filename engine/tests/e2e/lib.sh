@@ -20,7 +20,7 @@ esac
 
 # One state for all tests of a build, so that the image is unpacked once; names keep the tests apart.
 home=$(dirname "$(dirname "$SBX_BIN")")/e2e
-work=$(mktemp -d "/tmp/sbx-e2e-$test_name.XXXXXX")
+work=$(mktemp -d -t "sbx-e2e-$test_name.XXXXXX")
 mkdir -p "$home"
 export XDG_STATE_HOME=$home/state XDG_CACHE_HOME=$home/cache XDG_CONFIG_HOME=$home/config HOME=$home/home
 mkdir -p "$XDG_CONFIG_HOME" "$HOME"
@@ -77,6 +77,12 @@ exits() {
         "$SBX_BIN" --app-name "$app" template load --runtime "$runtime" "$image" >/dev/null || exit 1
         touch "$home/loaded-$runtime"
     fi
+    # What a killed test left: the name says its process. New ones are made only by tests that live.
+    for left in "$XDG_STATE_HOME/sbx/apps/$app/sandboxes"/*; do
+        [[ $(basename "$left") =~ -(docker|oci)-([0-9]+)-[0-9]+$ ]] && ! kill -0 "${BASH_REMATCH[2]}" 2>/dev/null &&
+            sbx rm -f "$(basename "$left")" >/dev/null 2>&1
+    done
+    true
 ) 9>"$home/lock" || die "the base image could not be loaded"
 
 # A mixin of the test's own: mixin NAME <<spec-body

@@ -65,7 +65,7 @@ static int setup(void **state)
 
     if (!f)
         return -1;
-    snprintf(f->path, sizeof(f->path), "/tmp/sbx-broker-XXXXXX");
+    snprintf(f->path, sizeof(f->path), SBX_TEST_TMP "/broker-XXXXXX");
     if (!mkdtemp(f->path) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) || pipe(f->ended))
         return -1;
     f->dir = open(f->path, O_RDONLY | O_DIRECTORY);

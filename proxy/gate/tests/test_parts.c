@@ -226,7 +226,7 @@ static uint64_t size_of(int dir, const char *name)
 /* A name that is taken by a directory is what a file system in trouble looks like. */
 static void the_log_goes_on_in_a_new_file_and_what_fails_leaves_the_old_one(void **state)
 {
-    char path[] = "/tmp/sbx-test-log-XXXXXX";
+    char path[] = SBX_TEST_TMP "/log-XXXXXX";
     struct sbx_loop loop;
     struct sbx_log log;
     struct sbx_record r = { .door = "proxy", .proxy = "forward", .protocol = "http", .host = "x.de",

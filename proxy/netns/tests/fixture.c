@@ -42,7 +42,7 @@ int setup_empty(void **state)
     if (!f)
         return -1;
     f->listener = f->status = f->ended = f->gate = f->tcp4 = f->tcp6 = f->udp4 = -1;
-    strcpy(f->dir, "/tmp/sbx-netns-test.XXXXXX");
+    strcpy(f->dir, SBX_TEST_TMP "/netns-test-XXXXXX");
     *state = f;
     return mkdtemp(f->dir) && !chmod(f->dir, 0755) ? 0 : -1;
 }

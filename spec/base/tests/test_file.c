@@ -15,7 +15,7 @@
 
 #include "sbx/file.h"
 
-static char base[] = "/tmp/sbx-test-file-XXXXXX";
+static char base[] = SBX_TEST_TMP "/file-XXXXXX";
 
 static int setup(void **state)
 {

@@ -18,7 +18,7 @@
 
 #define NOBODY 65534 /* a user without rights, where the test runs as root */
 
-static char base[] = "/tmp/sbx-test-remove-XXXXXX";
+static char base[] = SBX_TEST_TMP "/remove-XXXXXX";
 
 static int setup(void **state)
 {

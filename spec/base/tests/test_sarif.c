@@ -93,7 +93,7 @@ static const struct {
 
 static void columns_are_utf_16_code_units(void **state)
 {
-    char path[] = "/tmp/sbx-sarif-XXXXXX";
+    char path[] = SBX_TEST_TMP "/sarif-XXXXXX";
     int fd = mkstemp(path);
 
     (void)state;
@@ -154,7 +154,7 @@ static const struct {
 
 static void a_caret_stands_below_the_place(void **state)
 {
-    char path[] = "/tmp/sbx-caret-XXXXXX";
+    char path[] = SBX_TEST_TMP "/caret-XXXXXX";
     int fd = mkstemp(path);
 
     (void)state;

@@ -13,7 +13,7 @@
 #include "sbx/bindings.h"
 #include "sbx/file.h"
 
-static char here[] = "/tmp/sbx-credentials-XXXXXX";
+static char here[] = SBX_TEST_TMP "/credentials-XXXXXX";
 static char path[100];
 
 static int setup(void **state)

@@ -22,7 +22,7 @@ static const char spec[] =
     "secrets: [GH_TOKEN]\n"
     "network: {serviceDomains: {api.foo.example: foo, '*.foo.example': foo, api.github.com: github}}\n";
 
-static char here[] = "/tmp/sbx-migrated-XXXXXX";
+static char here[] = SBX_TEST_TMP "/migrated-XXXXXX";
 
 static int setup(void **state)
 {

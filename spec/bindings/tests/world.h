@@ -31,7 +31,7 @@ static inline int setup(void **state)
     *state = w;
     if (!w)
         return -1;
-    strcpy(w->dir, "/tmp/sbx-test-bindings-XXXXXX");
+    strcpy(w->dir, SBX_TEST_TMP "/bindings-XXXXXX");
     w->arena = sbx_arena_new();
     if (!w->arena || sbx_diags_init(&w->diags) || !mkdtemp(w->dir))
         return -1;

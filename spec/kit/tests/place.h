@@ -30,7 +30,7 @@ static inline int set_up(void **state)
 {
     struct place *p = calloc(1, sizeof(*p));
 
-    strcpy(p->dir, "/tmp/sbx-kit-XXXXXX");
+    strcpy(p->dir, SBX_TEST_TMP "/kit-XXXXXX");
     if (!mkdtemp(p->dir) || sbx_diags_init(&p->diags))
         return -1;
     *state = p;

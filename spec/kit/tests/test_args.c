@@ -13,7 +13,7 @@
 #include "../args.h"
 #include "sbx/file.h"
 
-static char here[] = "/tmp/sbx-args-XXXXXX";
+static char here[] = SBX_TEST_TMP "/args-XXXXXX";
 
 static int make_directory(void **state)
 {

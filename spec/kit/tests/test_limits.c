@@ -122,7 +122,7 @@ static void a_text_grows_to_its_bound_only(void **state)
 
 /* ---- files/ ---- */
 
-static char dir[] = "/tmp/sbx-limits-XXXXXX";
+static char dir[] = SBX_TEST_TMP "/limits-XXXXXX";
 
 static int set_up(void **state)
 {

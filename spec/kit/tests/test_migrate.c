@@ -29,7 +29,7 @@ static int set_up(void **state)
 
     if (!p)
         return -1;
-    strcpy(p->dir, "/tmp/sbx-migrate-XXXXXX");
+    strcpy(p->dir, SBX_TEST_TMP "/migrate-XXXXXX");
     if (!mkdtemp(p->dir) || sbx_diags_init(&p->diags))
         return -1;
     p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -46,7 +46,7 @@ void *__wrap_realloc(void *p, size_t size)
     return fails() ? NULL : __real_realloc(p, size);
 }
 
-static char here[] = "/tmp/sbx-nomem-XXXXXX";
+static char here[] = SBX_TEST_TMP "/nomem-XXXXXX";
 
 /* All of it, once. `ret` is what the kit became, as JSON. */
 static enum sbx_code work(const char *spec, char **ret)

@@ -29,7 +29,7 @@ static void a_layout_is_loaded_from_a_directory_and_from_a_tar(void **state)
 {
     struct world *w = *state;
     SBX_AUTO(sbx_buf) tar = SBX_BUF_INIT(1 << 20);
-    char dir[] = "/tmp/sbx-layout-XXXXXX", name[64], path[64];
+    char dir[] = SBX_TEST_TMP "/layout-XXXXXX", name[64], path[64];
     const char *arch = ((struct docker *)w->rt)->arch;
 
     assert_non_null(mkdtemp(dir));
@@ -52,7 +52,7 @@ static void a_layout_is_loaded_from_a_directory_and_from_a_tar(void **state)
 static void what_is_no_image_is_refused_with_the_reason(void **state)
 {
     struct world *w = *state;
-    char dir[] = "/tmp/sbx-layout-XXXXXX", path[64];
+    char dir[] = SBX_TEST_TMP "/layout-XXXXXX", path[64];
     const char **names;
     size_t n;
 

@@ -17,7 +17,7 @@
 #include "sbx/file.h"
 #include "sbx/runtime.h"
 
-static char dir[] = "/tmp/sbx-socket-XXXXXX";
+static char dir[] = SBX_TEST_TMP "/socket-XXXXXX";
 
 /* Answers each connection with one text (JSON gets a good answer's head), after the request's first bytes, and closes it. */
 struct server {

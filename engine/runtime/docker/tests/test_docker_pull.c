@@ -211,7 +211,7 @@ int main(void)
 
     if (rc)
         return rc;
-    snprintf(registry.dir, sizeof(registry.dir), "/tmp/sbx-registry-XXXXXX");
+    snprintf(registry.dir, sizeof(registry.dir), SBX_TEST_TMP "/registry-XXXXXX");
     assert_non_null(mkdtemp(registry.dir));
     rc = run_all();
     if (sbx_dir_remove(AT_FDCWD, registry.dir, &err))

@@ -97,7 +97,7 @@ int start_drain(struct drain *d)
 
 int feed(const void *data, size_t len)
 {
-    char name[] = "/tmp/sbx-test-XXXXXX";
+    char name[] = SBX_TEST_TMP "/test-XXXXXX";
     int fd = mkostemp(name, O_CLOEXEC);
 
     assert_true(fd >= 0);
@@ -151,7 +151,7 @@ int shell(struct world *w, const char *script, struct sbx_buf *out)
 /* No base image: one of busybox is made and left, for the tests that come after. */
 static const char *make_tiny(struct world *w)
 {
-    char dir[] = "/tmp/sbx-busybox-XXXXXX";
+    char dir[] = SBX_TEST_TMP "/busybox-XXXXXX";
     const char **names, *made = NULL;
     size_t n;
 

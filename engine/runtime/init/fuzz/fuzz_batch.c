@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char dir[] = "/tmp/sbx-fuzz-batch.XXXXXX";
+    char dir[] = SBX_TEST_TMP "/fuzz-batch-XXXXXX";
     struct sbx_err err = SBX_ERR_INIT;
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC), root = -1;
     FILE *in = tmpfile();

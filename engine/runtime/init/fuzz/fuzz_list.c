@@ -35,7 +35,7 @@ static int root_with(const uint8_t *data, size_t size, char *dir)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const users[] = { "agent", "0", "agent:docker", "77:88" };
-    char dir[] = "/tmp/sbx-fuzz-list.XXXXXX", name[256];
+    char dir[] = SBX_TEST_TMP "/fuzz-list-XXXXXX", name[256];
     struct sbx_err err = SBX_ERR_INIT;
     char *line = malloc(size + 1);
     struct sbx_command c;

@@ -9,7 +9,7 @@ unshare -pfnm true 2>/dev/null || { echo "SKIPPED: cannot make namespaces here" 
 # Mounts are made in a mount namespace of the inner run only. The directory is removed out here, where
 # nothing was ever mounted on it: no failed umount can make that reach the host's files.
 if [ $# = 1 ]; then
-    root=$(mktemp -d /tmp/sbx-pid1.XXXXXX) || exit 1
+    root=$(mktemp -d -t sbx-pid1.XXXXXX) || exit 1
     trap 'rm -rf --one-file-system "$root"' EXIT
     unshare -m --propagation private bash "$0" "$init" "$root"
     exit $?

@@ -33,7 +33,7 @@ static int tree_setup(void **state)
 {
     struct tree *t = calloc(1, sizeof(*t));
 
-    strcpy(t->path, "/tmp/sbx-init-test.XXXXXX");
+    strcpy(t->path, SBX_TEST_TMP "/init-test-XXXXXX");
     *state = t;
     if (!mkdtemp(t->path))
         return -1;

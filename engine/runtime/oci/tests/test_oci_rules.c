@@ -102,7 +102,7 @@ static void the_last_error_of_a_runtimes_log_is_told(void **state)
 {
     static const char log[] = "{\"level\":\"warning\",\"msg\":\"never mind\"}\nnot json\n"
                               "{\"level\":\"error\",\"msg\":\"this is why\"}\n";
-    char path[] = "/tmp/sbx-test-log-XXXXXX";
+    char path[] = SBX_TEST_TMP "/log-XXXXXX";
     SBX_AUTO(sbx_buf) out = SBX_BUF_INIT(100);
     int fd = mkstemp(path);
 

@@ -94,7 +94,7 @@ static inline int world_up(void **state)
     static int worlds;
     struct world *w = calloc(1, sizeof(*w));
 
-    snprintf(w->dir, sizeof(w->dir), "/tmp/sbx-test-oci-XXXXXX");
+    snprintf(w->dir, sizeof(w->dir), SBX_TEST_TMP "/oci-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     snprintf(w->state, sizeof(w->state), "%s/state", w->dir);
     snprintf(w->cache, sizeof(w->cache), "%s/cache", w->dir);
@@ -128,7 +128,7 @@ static inline int world_down(void **state)
 /* 0, or 77 after saying why nothing can be tested. */
 static inline int world_can_run(void)
 {
-    char template[] = "/tmp/sbx-test-probe-XXXXXX";
+    char template[] = SBX_TEST_TMP "/probe-XXXXXX";
     struct sbx_runtime_config config = { .seccomp = "" };
     struct sbx_err err = SBX_ERR_INIT;
     struct sbx_runtime *rt = NULL;
