@@ -80,6 +80,10 @@
 #define SBX_GATE_LOCKED 262144          /* locked memory: the CA's key, a message and 24 of the largest values */
 #define SBX_GATE_UPSTREAM_CA_MAX 1048576 /* PEM of extra roots; all of the web's have 220 KiB */
 
+/* WebSocket; past one: close 1009 */
+#define SBX_GATE_FRAME_MAX 16777216     /* bytes of a frame with its head: 16 MiB, what common libraries take */
+#define SBX_GATE_FRAGMENTS 4096         /* frames of one message: each costs a receiver work, empty ones too */
+
 /* HTTP/2, each connection; a client that passes one gets GOAWAY(ENHANCE_YOUR_CALM) but where said */
 #define SBX_GATE_H2_STREAMS 100         /* at once; RFC 9113, 6.5.2 wants no less. More: REFUSED_STREAM */
 #define SBX_GATE_H2_STREAM_WINDOW 65535 /* bytes of a body that wait for the other side: the default */

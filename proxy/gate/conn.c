@@ -236,6 +236,7 @@ static void free_conn(struct sbx_conn *c)
     sbx_pipe_clear(&c->gate->pool, &c->up);
     sbx_pipe_clear(&c->gate->pool, &c->down);
     sbx_hold_free(c);
+    sbx_websocket_free(c);
     sbx_intercept_free(c);
     sbx_buf_release(&c->in);
     sbx_buf_release(&c->out_head);

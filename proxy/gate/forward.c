@@ -183,7 +183,7 @@ static int switch_protocols(struct sbx_conn *c, const struct sbx_head *h)
     struct sbx_pool *pool = &c->gate->pool;
 
     if (sbx_rewrite_reply(h, &c->down_body, &plan, &out) ||
-        sbx_pipe_add(pool, &c->down, out.ptr, out.len))
+        sbx_pipe_add(pool, &c->down, out.ptr, out.len) || sbx_websocket_start(c, h))
         return -1;
     c->kept.usable = false;
     c->state = SBX_CONN_TUNNEL;
@@ -195,6 +195,7 @@ static void begin_tunnel(struct sbx_conn *c)
 {
     struct sbx_pool *pool = &c->gate->pool;
 
+    sbx_websocket_held(c);
     c->asked.bytes_in += c->reply.len;
     if (sbx_pipe_add(pool, &c->down, c->reply.ptr, c->reply.len)) {
         sbx_conn_close(c, true);

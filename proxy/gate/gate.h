@@ -7,7 +7,8 @@
  *     judge.c              by name and port; RESOLVING (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
  *     chain.c   CHAIN      a tunnel through the proxy of this machine, where it has one
- *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones
+ *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones;
+ *                          websocket.c: frames of an upgraded one are checked
  *     intercept.c SHAKE    TLS ends here: of both sides; then HEAD, with requests in origin-form
  *     session.c H2         or both sides speak HTTP/2, until the end
  *     forward.c FORWARD    one request and its reply, then HEAD again
@@ -136,6 +137,7 @@ struct sbx_attempt {
 };
 
 struct sbx_hold;      /* hold.c */
+struct sbx_websocket; /* websocket.c */
 struct sbx_intercept; /* intercept.h */
 
 struct sbx_conn {
@@ -158,6 +160,7 @@ struct sbx_conn {
     bool transparent;
     struct in6_addr to;          /**< transparent: where the program connected to */
     struct sbx_intercept *inter; /**< TLS ends here; NULL: it does not */
+    struct sbx_websocket *websocket; /**< a tunnel that carries one; NULL: any bytes */
     struct sbx_hold *hold;       /**< of a tunnel whose client's first bytes are not known yet */
     struct sbx_attempt attempts[SBX_GATE_ATTEMPTS];
     struct sbx_buf out_head;     /**< of the forwarded request; kept until the reply begins */
@@ -231,6 +234,21 @@ bool sbx_tunnel_log(struct sbx_conn *c);
 void sbx_forward_start(struct sbx_conn *c);
 void sbx_forward_run(struct sbx_conn *c);
 void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */
+
+/* websocket.c */
+/** The reply makes a WebSocket of the connection. 0, or -1: no memory. */
+int sbx_websocket_start(struct sbx_conn *c, const struct sbx_head *reply);
+/** Check what is in c->in and c->reply; what may not go on yet, or never, is taken out. */
+void sbx_websocket_held(struct sbx_conn *c);
+/**
+ * Read from a side to the pool's spare buffer.
+ * @param ret_read as sbx_side_read()
+ * @return how many bytes in the spare buffer may go on
+ */
+ssize_t sbx_websocket_read(struct sbx_conn *c, struct sbx_side *from, ssize_t *ret_read);
+/** Has a side sent a frame that may not be? Then both are told, and the connection ends. */
+bool sbx_websocket_over(struct sbx_conn *c);
+void sbx_websocket_free(struct sbx_conn *c);
 
 /* hold.c */
 enum sbx_held {

@@ -59,7 +59,12 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
     if (pipe->buf)
         return false;
     for (unsigned round = 0; round < SBX_GATE_ROUNDS; round++) {
-        ssize_t n = sbx_side_read(from, pool->spare, sbx_pool_read_size(pool));
+        ssize_t n = 0, on = 0; /* read; of those and what was held, to go on */
+
+        if (c->websocket)
+            on = sbx_websocket_read(c, from, &n);
+        else
+            on = n = sbx_side_read(from, pool->spare, sbx_pool_read_size(pool));
 
         if (n == 0 && !from->failed)
             sbx_side_shut(to);
@@ -72,7 +77,7 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
         }
         c->gate->relayed += (uint64_t)n;
         *(from == &c->client ? &c->asked.bytes_out : &c->asked.bytes_in) += (uint64_t)n;
-        if (sbx_pipe_send(pool, pipe, to, 0, (size_t)n) < 1)
+        if (on && sbx_pipe_send(pool, pipe, to, 0, (size_t)on) < 1)
             return to->failed; /* then the other direction is to be looked at once more */
     }
     return true;
@@ -88,12 +93,13 @@ void sbx_tunnel_run(struct sbx_conn *c)
 {
     bool was_half = c->client.ended || c->server.ended, more = false;
 
-    if (c->state != SBX_CONN_TUNNEL || (c->hold && !sbx_hold_run(c)))
+    if (c->state != SBX_CONN_TUNNEL || (c->hold && !sbx_hold_run(c)) ||
+        (c->websocket && sbx_websocket_over(c)))
         return;
     if (!c->hold)
         more = move(c, &c->client, &c->server, &c->up);
     more |= move(c, &c->server, &c->client, &c->down);
-    if (c->state != SBX_CONN_TUNNEL)
+    if (c->state != SBX_CONN_TUNNEL || (c->websocket && sbx_websocket_over(c)))
         return;
     if (over(&c->client, &c->up) || over(&c->server, &c->down) ||
         (c->client.failed && c->server.failed)) {

@@ -411,24 +411,37 @@ class Doors(Case):
             server.head(conn)
             conn.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n"
                          b"Sec-WebSocket-Accept: x\r\nAlt-Svc: h3\r\n\r\n\x81\x02hi")
-            lab.echo(conn, server)
+            self.assertEqual(server.read(conn), b"\x81\x81maskA")
+            conn.sendall(b"\x82\x01A")
+            lab.read_all(conn)
         server = self.serve(chat)
         with self.gate.connect() as s:
-            s.sendall(self.upgrade() + b"\x81\x80early")
+            s.sendall(self.upgrade() + b"\x81\x81maskA")
             head = lab.read_head(s)
             self.assertEqual(status(head), 101)
             self.assertIn(b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", head)
             self.assertNotIn(b"Alt-Svc", head)
             self.assertEqual(s.recv(4, socket.MSG_WAITALL), b"\x81\x02hi")
-            self.assertEqual(s.recv(7, socket.MSG_WAITALL), b"\x81\x80early")
-            s.sendall(b"GET http://evil.example.net/ HTTP/1.1\r\n\r\n")
-            self.assertEqual(s.recv(4, socket.MSG_WAITALL), b"GET ")
+            self.assertEqual(s.recv(3, socket.MSG_WAITALL), b"\x82\x01A")
             self.gate.write([], generation=2)
             with self.assertRaises(ConnectionResetError):
                 while s.recv(100):
                     pass
         self.assertIn(b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", server.received)
         self.assertEqual([r["reason"] for r in self.gate.records(2)], ["rule", "policy-changed"])
+
+    def test_E9_an_odd_frame_of_a_plain_websocket_ends_it(self):
+        def chat(conn, server):
+            server.head(conn)
+            conn.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\n\r\n")
+            lab.read_all(conn)
+        self.serve(chat)
+        with self.gate.connect() as s:
+            s.sendall(self.upgrade())
+            self.assertEqual(status(lab.read_head(s)), 101)
+            s.sendall(b"GET http://evil.example.net/ HTTP/1.1\r\n\r\n")
+            self.assertEqual(lab.read_all(s), b"\x88\x02\x03\xea")
+        self.assertEqual([r["reason"] for r in self.gate.records(2)], ["rule", "websocket-frame"])
 
     def test_a_websocket_that_the_server_declines_is_an_ordinary_reply(self):
         http, _ = self.origin()

@@ -4,6 +4,7 @@ One test a subject, named by its row in the list of cases where it has one. Need
 """
 import json
 import os
+import queue
 import shutil
 import socket
 import ssl
@@ -295,23 +296,88 @@ class Injection(Case):
                 while s.recv(100):
                     pass
 
-    def test_websocket_passes_and_its_request_has_the_value(self):
+    def websocket(self, behave, answer=b""):
+        """A WebSocket through the gate; `behave` is the server's part of it."""
         def upgrade(conn, server):
             server.head(conn)
-            conn.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhi")
-            lab.echo(conn, server)
-        origin = self.origin(upgrade)
-        with self.tls() as s:
-            s.sendall(get(extra=b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"))
-            self.assertEqual(status(lab.read_head(s)), 101)
-            self.assertEqual(s.recv(2), b"hi")
-            for part in (b"a" * 10, b"b" * 100000):
-                s.sendall(part)
-                got = b""
-                while len(got) < len(part):
-                    got += s.recv(65536)
-                self.assertEqual(got, part)
+            conn.sendall(tlslab.upgraded(answer))
+            behave(conn, server)
+        origin, s = self.origin(upgrade), self.tls()
+        s.sendall(get(extra=b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                      b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"))
+        self.assertEqual(status(lab.read_head(s)), 101)
+        return s, origin
+
+    def test_websocket_passes_and_its_request_has_the_value(self):
+        def chat(conn, server):
+            conn.sendall(tlslab.frame(b"hi", masked=False))
+            for part in parts:
+                self.assertEqual(tlslab.read_exactly(conn, len(part)), part)
+                conn.sendall(tlslab.frame(part, opcode=2, masked=False))
+        parts = [tlslab.frame(b"a" * 10), tlslab.frame(b"b" * 100000, opcode=2), tlslab.frame(opcode=9)]
+        s, origin = self.websocket(chat)
+        with s:
+            self.assertEqual(tlslab.read_exactly(s, 4), b"\x81\x02hi")
+            for part in parts:
+                for i in range(0, len(part), 30000):
+                    s.sendall(part[i:i + 30000])
+                whole = tlslab.frame(part, opcode=2, masked=False)
+                self.assertEqual(tlslab.read_exactly(s, len(whole)), whole)
         self.assertIn(SECRET.encode(), origin.received)
+
+    def closed_after(self, data, code, reason, answer=b"", passed=b""):
+        """A client sends bytes that may not be: both sides are told, and it is over."""
+        heard = queue.Queue()
+        s, _ = self.websocket(lambda conn, server: heard.put(lab.read_all(conn)), answer)
+        want = code.to_bytes(2, "big")
+        with s:
+            s.sendall(data)
+            self.assertEqual(lab.read_all(s), tlslab.frame(want, opcode=8, masked=False), data[:20])
+        self.assertEqual(heard.get(timeout=lab.WAIT), passed + b"\x88\x82\0\0\0\0" + want, data[:20])
+        self.servers.pop().close()
+        self.assertIn(reason, [r["reason"] for r in self.gate.records(0) if r.get("decision") == "error"])
+
+    def test_E9_odd_frames_of_a_client(self):
+        frame, good = tlslab.frame, tlslab.frame(b"good")
+        rows = [
+            (frame(b"no mask", masked=False), 1002, b""),
+            (frame(b"rsv1", first=0xc0), 1002, b""),
+            (good + frame(b"rsv3", first=0x90), 1002, good),
+            (frame(opcode=3), 1002, b""),
+            (frame(opcode=0), 1002, b""),
+            (frame(opcode=9, first=0), 1002, b""),
+            (frame(b"\x03\xee", opcode=8), 1002, b""),
+            (frame(length=16 << 20), 1009, b""),
+            (frame(length=1 << 40), 1009, b""),
+        ]
+        for data, code, passed in rows:
+            reason = "websocket-frame" if code == 1002 else "websocket-too-big"
+            self.closed_after(data, code, reason, passed=passed)
+
+    def test_E9_fragments(self):
+        part = tlslab.frame(b"x", opcode=0, first=0)
+        most = tlslab.frame(b"x", first=0) + part * 4095
+        self.closed_after(most + part, 1009, "websocket-too-big", passed=most)
+
+    def test_E9_a_compressed_message_needs_the_extension(self):
+        compressed = tlslab.frame(b"x", first=0xc0)
+        self.closed_after(compressed + tlslab.frame(first=0xe0), 1002, "websocket-frame", passed=compressed,
+                          answer=b"Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=15\r\n")
+
+    def test_E9_odd_frames_of_a_server(self):
+        for data, passed, code in ((tlslab.frame(b"mask"), b"", 1002), (b"\x81\x02hi\x80\x00", b"\x81\x02hi", 1002),
+                                   (tlslab.frame(masked=False, length=16 << 20), b"", 1009)):
+            heard = queue.Queue()
+
+            def odd(conn, server):
+                conn.sendall(data)
+                heard.put(lab.read_all(conn))
+            s, _ = self.websocket(odd)
+            with s:
+                want = code.to_bytes(2, "big")
+                self.assertEqual(lab.read_all(s), passed + tlslab.frame(want, opcode=8, masked=False))
+            self.assertEqual(heard.get(timeout=lab.WAIT), b"\x88\x82\0\0\0\0" + want)
+            self.servers.pop().close()
 
     def test_expect_100_continue(self):
         def careful(conn, server):

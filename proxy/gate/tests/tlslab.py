@@ -97,6 +97,33 @@ class Origin(lab.Server):
         super()._serve(tls)
 
 
+MASK = b"\x11\x22\x33\x44"
+
+
+def frame(payload=b"", opcode=1, masked=True, first=0x80, length=None):
+    """A frame of a WebSocket. `first`: FIN and RSV bits; `length`: what it says, whatever is there."""
+    n = len(payload) if length is None else length
+    size = bytes([n]) if n < 126 else b"\x7e" + n.to_bytes(2, "big") if n < 65536 else b"\x7f" + n.to_bytes(8, "big")
+    if not masked:
+        return bytes([first | opcode]) + size + payload
+    hidden = bytes(b ^ MASK[i % 4] for i, b in enumerate(payload))
+    return bytes([first | opcode, size[0] | 0x80]) + size[1:] + MASK + hidden
+
+
+def upgraded(extra=b""):
+    return (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Accept: x\r\n" + extra + b"\r\n")
+
+
+def read_exactly(s, n):
+    data = b""
+    while len(data) < n:
+        part = s.recv(n - len(data))
+        assert part, "it ended after %d of %d bytes" % (len(data), n)
+        data += part
+    return data
+
+
 class H2Origin:
     """nghttpd; `received` is what it says of the frames that came."""
 

@@ -1,0 +1,110 @@
+/* The WebSocket that a connection has become: a tunnel whose frames are checked both ways. See frames.h,
+ * gate.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "frames.h"
+#include "gate.h"
+
+struct sbx_websocket {
+    struct sbx_frames up, down;
+};
+
+/* RSV bits belong to extensions. What others than the one that is in use mean by them nobody knows here. */
+static void read_extensions(struct sbx_websocket *w, struct sbx_slice list)
+{
+    static const char deflate[] = "permessage-deflate"; /* RFC 7692, 6: RSV1 of a message's first frame */
+
+    while (list.len) {
+        const char *comma = memchr(list.ptr, ',', list.len);
+        struct sbx_slice one = { list.ptr, comma ? (size_t)(comma - list.ptr) : list.len };
+        const char *more = memchr(one.ptr, ';', one.len);
+        size_t used = one.len + (comma ? 1 : 0);
+
+        if (more)
+            one.len = (size_t)(more - one.ptr);
+        while (one.len && (*one.ptr == ' ' || *one.ptr == '\t'))
+            one.ptr++, one.len--;
+        while (one.len && (one.ptr[one.len - 1] == ' ' || one.ptr[one.len - 1] == '\t'))
+            one.len--;
+        if (sbx_slice_is_nocase(one, deflate))
+            w->up.first = w->down.first |= 0x40;
+        else if (one.len)
+            w->up.first = w->up.later = w->down.first = w->down.later = 0x70;
+        list.ptr += used;
+        list.len -= used;
+    }
+}
+
+int sbx_websocket_start(struct sbx_conn *c, const struct sbx_head *reply)
+{
+    struct sbx_websocket *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return -1;
+    w->up.masked = true;
+    for (unsigned i = 0; i < reply->nfields; i++)
+        if (sbx_slice_is_nocase(reply->fields[i].name, "sec-websocket-extensions"))
+            read_extensions(w, reply->fields[i].value);
+    c->websocket = w;
+    return 0;
+}
+
+void sbx_websocket_free(struct sbx_conn *c)
+{
+    free(c->websocket);
+    c->websocket = NULL;
+}
+
+void sbx_websocket_held(struct sbx_conn *c)
+{
+    c->in.len = sbx_frames_check(&c->websocket->up, c->in.ptr, c->in.len);
+    c->reply.len = sbx_frames_check(&c->websocket->down, c->reply.ptr, c->reply.len);
+}
+
+ssize_t sbx_websocket_read(struct sbx_conn *c, struct sbx_side *from, ssize_t *ret_read)
+{
+    struct sbx_frames *f = from == &c->client ? &c->websocket->up : &c->websocket->down;
+    struct sbx_pool *pool = &c->gate->pool;
+    size_t held = sbx_frames_resume(f, pool->spare);
+
+    *ret_read = f->fault ? -1 : sbx_side_read(from, pool->spare + held, sbx_pool_read_size(pool) - held);
+    return *ret_read > 0 ? (ssize_t)sbx_frames_check(f, pool->spare, held + (size_t)*ret_read) : 0;
+}
+
+/* Behind what is on its way already; not in the middle of a frame. */
+static void say_close(struct sbx_conn *c, const struct sbx_frames *f, enum sbx_frame_fault why,
+                      struct sbx_pipe *pipe)
+{
+    char frame[SBX_FRAME_CLOSE_MAX];
+
+    if (sbx_frames_between(f) &&
+        sbx_pipe_add(&c->gate->pool, pipe, frame, sbx_frames_close(f, why, frame)))
+        sbx_pipe_clear(&c->gate->pool, pipe); /* no memory: the end alone tells it */
+}
+
+bool sbx_websocket_over(struct sbx_conn *c)
+{
+    struct sbx_websocket *w = c->websocket;
+    struct sbx_gate *g = c->gate;
+    enum sbx_frame_fault why = w->up.fault ? w->up.fault : w->down.fault;
+
+    if (!why)
+        return false;
+    c->asked.logged = false; /* that it was allowed is one record, why it ends another */
+    sbx_log_asked(c, "error", why == SBX_FRAME_TOO_BIG ? "websocket-too-big" : "websocket-frame", 0);
+    say_close(c, &w->up, why, &c->up);
+    say_close(c, &w->down, why, &c->down);
+    sbx_log_end(c);
+    if (!c->server.failed && sbx_pipe_flush(&g->pool, &c->up, &c->server) > 0)
+        sbx_side_shut(&c->server);
+    sbx_pipe_clear(&g->pool, &c->up);
+    sbx_side_close(&g->loop, &c->server, false);
+    g->nactive--;
+    c->state = SBX_CONN_ANSWER;
+    c->client_close = true;
+    sbx_conn_arm(c, SBX_GATE_LINGER_MS);
+    if (c->state == SBX_CONN_ANSWER)
+        sbx_answer_run(c);
+    return true;
+}
