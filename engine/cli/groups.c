@@ -19,7 +19,7 @@ const struct sbx_opt sbx_sandbox_rows[] = {
                "Set a variable; without a value it is copied from here (repeatable)"),
     SBX_LISTOF(S, env_files, "env-file", 0, "FILE", "Read variables from a file (repeatable)"),
     SBX_LISTOF(S, approve, "approve", 0, "WHAT",
-               "Consent to what a kit asks for, as the refusal names it (repeatable)"),
+               "Consent to what a kit asks for, and remember it for the kit as it is (repeatable)"),
     SBX_LISTOF(S, allow_network, "allow-network", 0, "RESOURCE",
                "Add a rule of yours for this sandbox, as policy allow does (repeatable)"),
     SBX_LISTOF(S, deny_network, "deny-network", 0, "RESOURCE",

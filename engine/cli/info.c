@@ -90,17 +90,23 @@ static json_t *mounts(const struct sbx_plan *p)
     return list;
 }
 
-const char *sbx_plan_rule_status(const struct sbx_plan_rule *r)
+const char *sbx_plan_rule_status(const struct sbx_plan *p, const struct sbx_plan_rule *r,
+                                 const struct sbx_user_policy *policy)
 {
     if (r->inert)
         return "never-matches";
-    return r->decision == SBX_ALLOW && r->needs_consent && !r->consented ? "needs-approval"
-                                                                         : "active";
+    if (r->decision != SBX_ALLOW || !r->needs_consent)
+        return "active";
+    return r->consented && sbx_plan_is_approved(policy->approvals, policy->n_approvals, r->kit,
+                                                sbx_plan_rule_digest(p, r), r->pattern)
+               ? "active"
+               : "needs-approval";
 }
 
-const char *sbx_plan_rule_text(struct sbx_arena *arena, const struct sbx_plan_rule *r)
+const char *sbx_plan_rule_text(struct sbx_arena *arena, const struct sbx_plan *p,
+                               const struct sbx_plan_rule *r, const struct sbx_user_policy *policy)
 {
-    const char *status = sbx_plan_rule_status(r), *remark = "";
+    const char *status = sbx_plan_rule_status(p, r, policy), *remark = "";
 
     if (!strcmp(status, "never-matches"))
         remark = ": never matches";
@@ -126,7 +132,7 @@ const char *sbx_policy_text(struct sbx_arena *arena, const struct sbx_user_polic
     return sbx_arena_printf(arena, "%s, and %zu rule%s of yours", preset, n, n == 1 ? "" : "s");
 }
 
-static json_t *rules(const struct sbx_plan *p)
+static json_t *rules(const struct sbx_plan *p, const struct sbx_user_policy *policy)
 {
     json_t *list = json_array();
 
@@ -135,7 +141,7 @@ static json_t *rules(const struct sbx_plan *p)
                                               p->rules[i].decision == SBX_ALLOW ? "allow" : "deny",
                                               "resource", p->rules[i].pattern, "kit",
                                               text(p->rules[i].kit), "id", p->rules[i].id, "status",
-                                              sbx_plan_rule_status(&p->rules[i])));
+                                              sbx_plan_rule_status(p, &p->rules[i], policy)));
     return list;
 }
 
@@ -149,7 +155,7 @@ json_t *sbx_info_full_json(const struct sbx_sandbox_info *i, const struct sbx_us
         "{s:o,s:o,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b,s:I,s:b,s:b}", "created_at", text(i->created_at),
         "last_used_at", text(i->last_used_at), "workspaces", workspaces(i), "workspace_missing",
         (int)i->workspace_missing, "kits", kits(i->plan), "mounts", mounts(i->plan),
-        "network_rules", rules(i->plan), "ports", open_ports(i), "plan_digest",
+        "network_rules", rules(i->plan, policy), "ports", open_ports(i), "plan_digest",
         text(i->plan ? i->plan->digest : NULL), "gate_up", (int)i->gate_up, "sessions",
         (json_int_t)i->sessions, "learned", (int)i->learned, "weak_network", (int)i->weak_network);
 

@@ -14,9 +14,11 @@ json_t *sbx_info_full_json(const struct sbx_sandbox_info *i, const struct sbx_us
 /** [{"host_ip","host_port","sandbox_port","protocol","name","kit"}] */
 json_t *sbx_published_json(const struct sbx_published *v, size_t n);
 /** "active", "needs-approval" or "never-matches", as `policy ls` says; static. */
-const char *sbx_plan_rule_status(const struct sbx_plan_rule *r);
+const char *sbx_plan_rule_status(const struct sbx_plan *p, const struct sbx_plan_rule *r,
+                                 const struct sbx_user_policy *policy);
 /** "allow 10.0.0.0/8 (kit db): closed, since not approved"; in arena. */
-const char *sbx_plan_rule_text(struct sbx_arena *arena, const struct sbx_plan_rule *r);
+const char *sbx_plan_rule_text(struct sbx_arena *arena, const struct sbx_plan *p,
+                               const struct sbx_plan_rule *r, const struct sbx_user_policy *policy);
 /** "balanced, and 2 rules of yours", of those for all and for this sandbox; in arena. */
 const char *sbx_policy_text(struct sbx_arena *arena, const struct sbx_user_policy *p,
                             const char *sandbox);

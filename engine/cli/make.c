@@ -146,6 +146,7 @@ void sbx_make_defaults(struct sbx_session *s, struct sbx_make *m)
     const char *agent = m->artifact->kits.len ? m->artifact->kits.v[0].name : m->artifact->name;
 
     m->rules.paths = sbx_engine_paths(s->engine);
+    m->rules.approve = m->create.approve;
     m->create.claimed = sbx_new_rules_write;
     m->create.claimed_data = &m->rules;
     m->create.runtime = sbx_session_runtime(s, m->runtime);

@@ -1,6 +1,8 @@
 /* Rules of the user's policy.yaml: read from words, added. See policy_edit.h. */
 #include "policy_edit.h"
 
+#include "approvals.h"
+
 #include <string.h>
 
 bool sbx_edit_same_scope(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
@@ -130,11 +132,12 @@ enum sbx_code sbx_new_rules_check(struct sbx_new_rules *r, struct sbx_cli *cli,
     return rc ? sbx_err_wrap(err, rc, "--deny-network") : SBX_OK;
 }
 
-enum sbx_code sbx_new_rules_write(void *data, const char *sandbox, struct sbx_err *err)
+enum sbx_code sbx_new_rules_write(void *data, const struct sbx_plan *plan, struct sbx_err *err)
 {
     struct sbx_new_rules *r = data;
+    const char *sandbox = sbx_arena_strdup(r->cli->arena, plan->name);
     struct sbx_edit *both[] = { &r->deny, &r->allow };
-    enum sbx_code rc = SBX_OK;
+    enum sbx_code rc = sandbox ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
     for (size_t i = 0; !rc && i < SBX_ARRAY_LEN(both); i++) {
         both[i]->sandbox = sandbox;
@@ -143,5 +146,5 @@ enum sbx_code sbx_new_rules_write(void *data, const char *sandbox, struct sbx_er
         if (!rc && both[i]->n)
             r->written = sandbox;
     }
-    return rc;
+    return rc ? rc : sbx_approvals_remember(r->cli, r->paths, plan, r->approve, err);
 }

@@ -14,6 +14,7 @@ struct sbx_edit_change {
     struct sbx_pattern pattern;
     enum sbx_decision decision; /* rm: of the rule found */
     const char *covered_by;     /* NULL: it was added; else the rule that says it already */
+    const char *kit;            /* rm: an approval of this kit's rule; NULL: a rule */
 };
 
 struct sbx_edit {
@@ -37,13 +38,14 @@ enum sbx_code sbx_edit_add(struct sbx_policy_file *f, struct sbx_arena *arena, v
 struct sbx_new_rules {
     struct sbx_cli *cli;
     const struct sbx_paths *paths;
+    const char *const *approve; /* of --approve; remembered with them */
     struct sbx_edit allow, deny;
     const char *written; /* the sandbox they were written for; NULL: none were */
 };
 SBX_MUST_USE enum sbx_code sbx_new_rules_check(struct sbx_new_rules *r, struct sbx_cli *cli,
                                                const struct sbx_texts *allow,
                                                const struct sbx_texts *deny, struct sbx_err *err);
-/** Called when the name is this create's; `data` is the rules, with `paths` set. */
-enum sbx_code sbx_new_rules_write(void *data, const char *sandbox, struct sbx_err *err);
+/** Called when the plan's name is this create's; `data` is the rules, with `paths` and `approve` set. */
+enum sbx_code sbx_new_rules_write(void *data, const struct sbx_plan *plan, struct sbx_err *err);
 
 #endif

@@ -21,6 +21,23 @@ static enum sbx_code take_rules(struct sbx_arena *arena, struct sbx_user_files *
     return SBX_OK;
 }
 
+static enum sbx_code take_approvals(struct sbx_arena *arena, struct sbx_user_files *f,
+                                    struct sbx_err *err)
+{
+    struct sbx_approval *v = sbx_arena_array(arena, f->file.n_approvals + 1, sizeof(*v));
+
+    if (!v)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < f->file.n_approvals; i++) {
+        const struct sbx_policy_approval *a = &f->file.approvals[i];
+
+        v[i] = (struct sbx_approval){ a->kit, a->digest, a->resource };
+    }
+    f->policy.approvals = v;
+    f->policy.n_approvals = f->file.n_approvals;
+    return SBX_OK;
+}
+
 static enum sbx_code take_hosts(struct sbx_arena *arena, struct sbx_user_files *f,
                                 struct sbx_err *err)
 {
@@ -55,6 +72,8 @@ static enum sbx_code load(const struct sbx_paths *paths, struct sbx_arena *arena
         return rc;
     ret->policy.preset = ret->file.preset;
     rc = take_rules(arena, ret, err);
+    if (!rc)
+        rc = take_approvals(arena, ret, err);
     return rc ? rc : take_hosts(arena, ret, err);
 }
 
@@ -97,6 +116,8 @@ static enum sbx_code set_preset(struct sbx_policy_file *f, struct sbx_arena *are
     (void)arena;
     (void)err;
     f->initialized = preset != NULL;
+    if (!preset)
+        f->n_approvals = 0;
     f->preset = preset ? preset : "balanced";
     return SBX_OK;
 }

@@ -33,7 +33,7 @@ struct sbx_session;
 /** Take the rules for one sandbox out of policy.yaml: a later one of its name starts without them. */
 SBX_MUST_USE enum sbx_code sbx_user_rules_drop(struct sbx_cli *cli, const struct sbx_session *s,
                                                const char *sandbox, struct sbx_err *err);
-/** Write the preset into policy.yaml, all else in it kept; NULL un-initialises it. */
+/** Write the preset into policy.yaml, all else in it kept; NULL un-initialises it, and forgets approvals. */
 SBX_MUST_USE enum sbx_code sbx_user_preset_write(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                  const char *preset, struct sbx_err *err);
 

@@ -9,7 +9,8 @@ static void line(struct sbx_cli *cli, const char *label, const char *text)
         fprintf(cli->out, "%-14s %s\n", label, sbx_out_clean(cli->arena, text));
 }
 
-static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p)
+static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p,
+                      const struct sbx_user_policy *policy)
 {
     struct sbx_arena *a = cli->arena;
 
@@ -25,7 +26,7 @@ static void show_plan(struct sbx_cli *cli, const struct sbx_plan *p)
                                                                      : "",
                               p->mounts[i].read_only ? " read-only" : ""));
     for (size_t i = 0; i < p->n_rules; i++)
-        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, &p->rules[i]));
+        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, p, &p->rules[i], policy));
     line(cli, "Plan", p->digest);
 }
 
@@ -56,7 +57,7 @@ static void show(struct sbx_cli *cli, const struct sbx_sandbox_info *i,
     line(cli, "Weak network", i->weak_network ? "accepted with --weak-network" : NULL);
     line(cli, "Policy", sbx_policy_text(cli->arena, policy, i->name));
     if (i->plan)
-        show_plan(cli, i->plan);
+        show_plan(cli, i->plan, policy);
 }
 
 static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)

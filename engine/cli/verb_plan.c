@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "approvals.h"
 #include "info.h"
 #include "out.h"
 #include "session.h"
@@ -75,7 +76,7 @@ static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p,
              sbx_arena_printf(a, "%s=%s (%s)", p->env[i].name, p->env[i].value, p->env[i].origin));
     line(cli, "Policy", sbx_policy_text(a, policy, p->name));
     for (size_t i = 0; i < p->n_rules; i++)
-        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, &p->rules[i]));
+        line(cli, i ? "" : "Network", sbx_plan_rule_text(a, p, &p->rules[i], policy));
     for (size_t i = 0; i < p->n_ports; i++)
         line(cli, i ? "" : "Ports",
              sbx_arena_printf(a, "%d/%s (kit %s)", p->ports[i].container,
@@ -88,11 +89,11 @@ static enum sbx_code as_text(struct sbx_cli *cli, const struct sbx_plan *p,
 }
 
 /* The plan as it is recorded, with its digest and the gate's configuration beside it. */
-static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_session *s,
+static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_user_policy *policy,
                               const struct sbx_plan *p, struct sbx_err *err)
 {
     json_t *value = sbx_plan_json(p), *gate = NULL;
-    enum sbx_code rc = sbx_gate_config_json(p, &s->files.policy, 1, &gate, err);
+    enum sbx_code rc = sbx_gate_config_json(p, policy, 1, &gate, err);
 
     if (rc) {
         json_decref(value);
@@ -102,7 +103,7 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_session *s,
                   json_object_set(value, "gate", gate) ||
                   json_object_set_new(
                       value, "policy_preset",
-                      json_string(s->files.policy.preset ? s->files.policy.preset : "balanced")))) {
+                      json_string(policy->preset ? policy->preset : "balanced")))) {
         json_decref(value);
         value = NULL;
     }
@@ -117,6 +118,7 @@ static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
     m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime, .cwd_default = true };
     SBX_AUTO(sbx_session) s = { .quiet = true };
     SBX_AUTO_PTR(sbx_plan) p = NULL;
+    struct sbx_user_policy policy;
     enum sbx_code rc = sbx_make_prepare(cli, &m, err);
 
     if (!rc)
@@ -126,10 +128,12 @@ static enum sbx_code plan(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_sandbox_plan(s.engine, &m.create, &cli->diags, &p, err);
     }
     sbx_cli_report(cli);
+    if (!rc)
+        rc = sbx_approvals_assume(cli->arena, &s.files.policy, p, &policy, err);
     if (rc)
         return rc;
-    return cli->format == SBX_FORMAT_TABLE ? as_text(cli, p, &s.files.policy, err)
-                                           : as_value(cli, &s, p, err);
+    return cli->format == SBX_FORMAT_TABLE ? as_text(cli, p, &policy, err)
+                                           : as_value(cli, &policy, p, err);
 }
 
 const struct sbx_verb sbx_verb_plan = {

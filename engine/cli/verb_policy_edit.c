@@ -4,6 +4,7 @@
 #include "out.h"
 #include "policy_edit.h"
 #include "policy_rules.h"
+#include "sbx/plan.h"
 #include "sbx/policy_json.h"
 #include "verbs.h"
 
@@ -33,6 +34,11 @@ static const struct sbx_opt rm_rows[] = {
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 static const struct sbx_opt_group rm_groups[] = { { .v = rm_rows }, { .v = rows } };
 
+static const char *kit_words(struct sbx_cli *cli, const struct sbx_edit_change *c)
+{
+    return sbx_arena_printf(cli->arena, "kit %s", c->kit);
+}
+
 static const char *scope_words(struct sbx_cli *cli, const char *sandbox)
 {
     return sandbox ? sbx_arena_printf(cli->arena, "sandbox %s", sandbox) : "all sandboxes";
@@ -42,8 +48,14 @@ static json_t *change_json(const struct sbx_edit *e, const struct sbx_edit_chang
 {
     return json_pack("{s:s,s:s,s:[s],s:s,s:s,s:s}", "id", c->id, "decision",
                      sbx_decision_name(c->decision), "resources", c->resource, "scope",
-                     e->sandbox ? "sandbox" : "global", "applies_to",
-                     e->sandbox ? e->sandbox : "all", "status", status);
+                     c->kit       ? "kit"
+                     : e->sandbox ? "sandbox"
+                                  : "global",
+                     "applies_to",
+                     c->kit       ? kit_words(e->cli, c)
+                     : e->sandbox ? e->sandbox
+                                  : "all",
+                     "status", status);
 }
 
 static enum sbx_code report(const struct sbx_edit *e, const char *done, struct sbx_err *err)
@@ -59,8 +71,9 @@ static enum sbx_code report(const struct sbx_edit *e, const char *done, struct s
             fprintf(cli->out, "Already covered: %s by rule %s (%s)\n", c->resource, c->id,
                     c->covered_by);
         else
-            fprintf(cli->out, "%s: %s for %s (rule %s)\n", word, c->resource,
-                    scope_words(cli, e->sandbox), c->id);
+            fprintf(cli->out, "%s: %s for %s (%s %s)\n", word, c->resource,
+                    c->kit ? kit_words(cli, c) : scope_words(cli, e->sandbox),
+                    c->kit ? "approval" : "rule", c->id);
     }
     if (cli->format == SBX_FORMAT_TABLE)
         return SBX_OK;
@@ -173,9 +186,43 @@ static enum sbx_code not_there(const struct sbx_edit *e, const struct sbx_policy
                        what);
 }
 
+/* What was asked for may be several: a rule of the user's, and approvals of more than one kit. */
+static enum sbx_code drop_approvals(struct sbx_edit *e, struct sbx_policy_file *f, size_t k,
+                                    const struct sbx_edit_change *asked, bool *found,
+                                    struct sbx_err *err)
+{
+    struct sbx_arena *arena = e->cli->arena;
+    size_t kept = 0;
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; i < f->n_approvals; i++) {
+        const struct sbx_policy_approval *a = &f->approvals[i];
+        struct sbx_edit_change one = { .decision = SBX_ALLOW };
+
+        if (rc || (asked->resource ? !sbx_plan_is_approval(asked->resource, a->resource)
+                                   : strcmp(asked->id, a->id) != 0)) {
+            f->approvals[kept++] = *a;
+            continue;
+        }
+        one.id = sbx_arena_strdup(arena, a->id);
+        one.resource = sbx_arena_strdup(arena, a->resource);
+        one.kit = sbx_arena_strdup(arena, a->kit);
+        if (!one.id || !one.resource || !one.kit)
+            rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+        else if (*found)
+            rc = sbx_edit_push(e, &one, err);
+        else
+            e->v[k] = one;
+        *found = true;
+    }
+    f->n_approvals = kept;
+    return rc;
+}
+
 static enum sbx_code drop(struct sbx_edit *e, struct sbx_policy_file *f, size_t k, struct sbx_err *err)
 {
-    struct sbx_edit_change *c = &e->v[k];
+    struct sbx_edit_change asked = e->v[k], *c = &e->v[k];
+    enum sbx_code rc = SBX_OK;
     size_t kept = 0;
     bool found = false;
 
@@ -195,17 +242,20 @@ static enum sbx_code drop(struct sbx_edit *e, struct sbx_policy_file *f, size_t 
             return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
     f->n_rules = kept;
-    return found ? SBX_OK : not_there(e, f, c, err);
+    if (!e->sandbox)
+        rc = drop_approvals(e, f, k, &asked, &found, err);
+    return rc || found ? rc : not_there(e, f, c, err);
 }
 
 static enum sbx_code remove_rules(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
                                   struct sbx_err *err)
 {
     struct sbx_edit *e = data;
+    size_t n = e->n; /* what is found beside is appended */
     enum sbx_code rc = SBX_OK;
 
     (void)arena;
-    for (size_t k = 0; !rc && k < e->n; k++)
+    for (size_t k = 0; !rc && k < n; k++)
         rc = drop(e, f, k, err);
     return rc;
 }
@@ -268,7 +318,9 @@ static const struct sbx_verb v_rm = {
     .about = "Removes the allow and deny rules with this RESOURCE: those for all sandboxes, or with "
              "--sandbox those\n"
              "for that one alone. All are removed or none. Rules of presets and kits stay: use "
-             "policy deny.",
+             "policy deny.\n"
+             "What you approved of kits (--approve) is taken back with it, for all sandboxes; --id takes "
+             "one of them.",
     .example = "sbx policy rm network api.example.com:443\n"
                "sbx policy rm network --id r-0123456789ab",
     .groups = rm_groups,

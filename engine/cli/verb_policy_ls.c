@@ -33,6 +33,7 @@ struct shown {
     const char *id, *policy, *applies_to, *resource, *origin, *status;
     enum sbx_decision decision;
     enum sbx_rule_source source;
+    const char *digest; /* of an approval: the kit's; NULL: a rule */
 };
 
 struct listing {
@@ -148,6 +149,29 @@ static enum sbx_code push_scoped(struct listing *l, struct sbx_err *err)
     return rc;
 }
 
+/* What the user approved of kits, for every sandbox that is made with them. */
+static enum sbx_code push_approvals(struct listing *l, struct sbx_err *err)
+{
+    const struct sbx_user_files *files = &l->session->files;
+    struct sbx_arena *arena = l->cli->arena;
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < files->file.n_approvals; i++) {
+        const struct sbx_policy_approval *a = &files->file.approvals[i];
+        struct shown one = {
+            .id = a->id, .policy = "approvals", .resource = a->resource, .digest = a->digest,
+            .applies_to = sbx_arena_printf(arena, "kit %s", a->kit),
+            .origin = sbx_arena_printf(arena, "user policy.yaml:%u (kit %s@%.19s)", a->at.line, a->kit,
+                                       a->digest),
+            .status = "approved", .decision = SBX_ALLOW, .source = SBX_RULE_USER,
+        };
+
+        rc = one.applies_to && one.origin ? push(l, &one, err)
+                                          : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
+    return rc;
+}
+
 static enum sbx_code push_all(struct listing *l, struct sbx_err *err)
 {
     const char *const *names = NULL;
@@ -156,6 +180,8 @@ static enum sbx_code push_all(struct listing *l, struct sbx_err *err)
 
     if (!rc)
         rc = push_scoped(l, err);
+    if (!rc)
+        rc = push_approvals(l, err);
     if (!rc)
         rc = sbx_sandbox_names(l->session->engine, l->cli->arena, &names, &n, err);
     for (size_t i = 0; !rc && i < n; i++) {
@@ -170,14 +196,14 @@ static enum sbx_code push_all(struct listing *l, struct sbx_err *err)
 
 static json_t *shown_json(const struct shown *r)
 {
-    bool all = !strcmp(r->applies_to, "all");
+    const char *scope = r->digest ? "kit" : strcmp(r->applies_to, "all") ? "sandbox" : "global";
 
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:s,s:b}", "id", r->id, "name",
-                     r->id, "policy_name", r->policy, "scope", all ? "global" : "sandbox",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:s,s:b,s:s*}", "id", r->id, "name",
+                     r->id, "policy_name", r->policy, "scope", scope,
                      "applies_to", r->applies_to, "decision", sbx_decision_name(r->decision),
                      "resources", r->resource, "resource_type", "network", "origin",
                      sbx_rule_source_name(r->source), "declared_at", r->origin, "status", r->status,
-                     "editable", (int)(r->source == SBX_RULE_USER));
+                     "editable", (int)(r->source == SBX_RULE_USER), "kit_digest", r->digest);
 }
 
 static enum sbx_code as_value(const struct listing *l, struct sbx_err *err)
@@ -292,7 +318,9 @@ const struct sbx_verb sbx_verb_policy_ls = {
              "what its gate\n"
              "has. One row a policy with the number of its rules; --wide shows the rules, and where "
              "each stands:\n"
-             "the line of your policy.yaml, or the kit with file and line.",
+             "the line of your policy.yaml, or the kit with file and line. \"approvals\" is what you "
+             "approved of kits\n"
+             "(--approve): it counts for every sandbox made with that kit as it was, until policy rm.",
     .example = "sbx policy ls --wide my-sandbox\n"
                "sbx policy ls --json --source kit",
     .groups = groups,

@@ -1,6 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "approvals.h"
 #include "info.h"
 #include "out.h"
 #include "sbx/resolve.h"
@@ -81,13 +82,30 @@ static enum sbx_code check_approved(const struct target *t, const char *given, s
     if (!p)
         return SBX_OK;
     for (size_t i = 0; i < p->n_rules; i++)
-        if (!strcmp(sbx_plan_rule_status(&p->rules[i]), "active") &&
+        if (!p->rules[i].inert && (!p->rules[i].needs_consent || p->rules[i].consented) &&
             sbx_plan_is_approval(given, p->rules[i].pattern))
             return SBX_OK;
     return sbx_err_set(err, SBX_USAGE,
                        "sandbox \"%s\" exists and was made without --approve %s; remove it first "
                        "(sbx rm %s), or allow it with: sbx policy allow network %s --sandbox %s",
                        t->name, given, t->name, given, t->name);
+}
+
+/* One that was taken back since is given again. */
+static enum sbx_code approve_again(struct sbx_cli *cli, struct sbx_session *s,
+                                   const struct run_opts *o, const struct target *t,
+                                   struct sbx_err *err)
+{
+    const char *const *approve;
+    enum sbx_code rc;
+
+    if (!t->info.plan || !o->sandbox.approve.n)
+        return SBX_OK;
+    approve = sbx_argv(cli->arena, o->sandbox.approve.v, o->sandbox.approve.n);
+    if (!approve)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = sbx_approvals_remember(cli, sbx_engine_paths(s->engine), t->info.plan, approve, err);
+    return rc ? rc : sbx_sandbox_policy_refresh(s->engine, NULL, err);
 }
 
 /* Options that only matter when a sandbox is made are an error on one that exists. */
@@ -227,6 +245,8 @@ static enum sbx_code choose(struct sbx_cli *cli, struct sbx_session *s, struct r
     if (rc || !t->name)
         return rc;
     rc = check_reattach(cli, o, t, err);
+    if (!rc)
+        rc = approve_again(cli, s, o, t, err);
     if (!rc && !o->detach)
         sbx_cli_note(cli, "attaching to %s", t->name);
     return rc;

@@ -61,14 +61,17 @@ static enum sbx_code add_user(json_t *rules, const char *sandbox,
     return SBX_OK;
 }
 
-static bool add_kits(json_t *rules, const struct sbx_plan *p)
+static bool add_kits(json_t *rules, const struct sbx_plan *p, const struct sbx_user_policy *policy)
 {
     for (size_t i = 0; i < p->n_rules; i++) {
         const struct sbx_plan_rule *r = &p->rules[i];
+        bool consented = r->consented && sbx_plan_is_approved(policy->approvals, policy->n_approvals,
+                                                              r->kit, sbx_plan_rule_digest(p, r),
+                                                              r->pattern);
         char origin[160]; /* `at` begins with the kit's name: "kit hello/spec.yaml:12:5" */
 
         snprintf(origin, sizeof(origin), "kit %s", r->at ? r->at : r->kit);
-        if (!add_rule(rules, r->id, r->decision, r->pattern, "kit", origin, r->consented))
+        if (!add_rule(rules, r->id, r->decision, r->pattern, "kit", origin, consented))
             return false;
     }
     return true;
@@ -113,7 +116,7 @@ enum sbx_code sbx_gate_config_json(const struct sbx_plan *p, const struct sbx_us
         rc = add_user(rules, p->name, policy, err);
     if (rc)
         return sbx_err_wrap(err, rc, "gate configuration");
-    if (!add_kits(rules, p))
+    if (!add_kits(rules, p, policy))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     out = json_pack("{s:i, s:s, s:i, s:O, s:o, s:o, s:{s:i, s:i}, s:n}", "version", 1, "sandbox",
                     p->name, "generation", (int)generation, "rules", rules, "hosts",

@@ -16,12 +16,36 @@ bool sbx_plan_is_approval(const char *given, const char *pattern)
            sbx_pattern_covers(&a, &b) && sbx_pattern_covers(&b, &a);
 }
 
-static bool approved(const struct sbx_planner *b, const char *pattern)
+bool sbx_plan_is_approved(const struct sbx_approval *v, size_t n, const char *kit,
+                          const char *digest, const char *pattern)
 {
+    for (size_t i = 0; digest && i < n; i++)
+        if (!strcmp(v[i].digest, digest) && !strcmp(v[i].kit, kit) &&
+            sbx_plan_is_approval(v[i].pattern, pattern))
+            return true;
+    return false;
+}
+
+const char *sbx_plan_rule_digest(const struct sbx_plan *p, const struct sbx_plan_rule *r)
+{
+    for (size_t i = 0; r->kit && i < p->n_kits; i++)
+        if (!strcmp(p->kits[i].name, r->kit))
+            return p->kits[i].digest;
+    return NULL;
+}
+
+static bool approved(const struct sbx_planner *b, const struct sbx_plan_rule *r,
+                     const char *pattern)
+{
+    const char *digest = NULL;
+
     for (const char *const *a = b->o->approve; a && *a; a++)
         if (sbx_plan_is_approval(*a, pattern))
             return true;
-    return false;
+    for (size_t i = 0; !digest && i < b->a->kits.len; i++)
+        if (!strcmp(b->a->kits.v[i].name, r->kit))
+            digest = b->a->kits.v[i].digest;
+    return sbx_plan_is_approved(b->o->approvals, b->o->n_approvals, r->kit, digest, pattern);
 }
 
 /* Numbers count per kit, over allow first and deny after it. */
@@ -81,7 +105,7 @@ static enum sbx_code add(struct sbx_planner *b, const struct sbx_strs *list, siz
     if (rc)
         return sbx_err_wrap(b->err, rc, "permissions.network of kit %s", kit);
     r->needs_consent = !r->inert && sbx_pattern_needs_consent(&pattern);
-    r->consented = r->needs_consent && approved(b, list->v[i]);
+    r->consented = r->needs_consent && approved(b, r, list->v[i]);
     b->p->n_rules++;
     remark(b, r, at->pos);
     return SBX_OK;

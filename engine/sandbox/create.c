@@ -18,11 +18,14 @@ static enum sbx_code make_plan(struct sbx_engine *e, const struct sbx_create *c,
         .cpus = c->cpus, .memory = c->memory, .allow_privileged = c->allow_privileged,
         .allow_userns = c->allow_userns, .approve = c->approve,
     };
+    const struct sbx_user_policy *policy = e->config.policy;
     enum sbx_code rc = sbx_workspaces_resolve(e, c->workspaces, c->n_workspaces, arena, &workspaces,
                                               err);
 
     if (rc)
         return rc;
+    options.approvals = policy ? policy->approvals : NULL;
+    options.n_approvals = policy ? policy->n_approvals : 0;
     options.workspaces = workspaces;
     options.name = c->name ? c->name
                            : sbx_name_default(c->artifact->name,
@@ -241,7 +244,7 @@ enum sbx_code sbx_sandbox_create(struct sbx_engine *e, const struct sbx_create *
         return rc;
     rc = open_runtime(&box, c, err);
     if (!rc && c->claimed)
-        rc = c->claimed(c->claimed_data, name, err);
+        rc = c->claimed(c->claimed_data, box.plan, err);
     if (!rc)
         rc = make(&box, c, err);
     if (!rc)

@@ -1,5 +1,5 @@
 /* policy.yaml: reading it. */
-#include "bindings_int.h"
+#include "approvals.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ struct raw {
     const char *preset;
     bool initialized;
     SBX_LIST(raw_rule) rules;
+    SBX_LIST(sbx_raw_approval) approvals;
 };
 
 static const struct sbx_field rule_fields[] = {
@@ -42,6 +43,9 @@ static const struct sbx_field fields[] = {
       .doc = "Whether policy init was run." },
     { .key = "rules", .type = SBX_FIELD_LIST, .offset = offsetof(struct raw, rules),
       .block = &rule_block, .doc = "The user's rules." },
+    { .key = "approvals", .type = SBX_FIELD_LIST, .offset = offsetof(struct raw, approvals),
+      .block = &sbx_approval_block,
+      .doc = "What kits may reach of this machine and its private network." },
 };
 static const struct sbx_block block = {
     "policy", sizeof(struct raw), -1, -1, fields, SBX_ARRAY_LEN(fields), NULL
@@ -117,6 +121,22 @@ static void check(struct sbx_decoder *d, void *base)
         sbx_bindings_word(d, &raw->preset, "preset", presets);
     for (size_t i = 0; i < raw->rules.len; i++)
         check_rule(d, &raw->rules.v[i]);
+    for (size_t i = 0; i < raw->approvals.len; i++)
+        sbx_approval_check(d, &raw->approvals.v[i]);
+}
+
+static enum sbx_code convert_approvals(const struct raw *raw, struct sbx_arena *arena,
+                                       struct sbx_policy_file *f)
+{
+    enum sbx_code rc = SBX_OK;
+
+    f->approvals = sbx_arena_array(arena, raw->approvals.len, sizeof(*f->approvals));
+    if (!f->approvals)
+        return SBX_NO_MEMORY;
+    for (; !rc && f->n_approvals < raw->approvals.len; f->n_approvals++)
+        rc = sbx_approval_convert(&raw->approvals.v[f->n_approvals], arena,
+                                  &f->approvals[f->n_approvals]);
+    return rc;
 }
 
 static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
@@ -141,7 +161,7 @@ static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
         if (!e->id)
             return SBX_NO_MEMORY;
     }
-    return SBX_OK;
+    return convert_approvals(raw, arena, f);
 }
 
 struct numbered {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "bindings_int.h"
+#include "approvals.h"
 #include "sbx/file.h"
 #include "sbx/json.h"
 #include "sbx/yaml.h"
@@ -65,6 +65,10 @@ static enum sbx_code write_text(const struct sbx_policy_file *f, struct sbx_aren
         rc = sbx_buf_adds(out, f->n_rules ? "rules:\n" : "rules: []\n");
     for (size_t i = 0; i < f->n_rules && !rc; i++)
         rc = add_rule(out, &f->rules[i], arena);
+    if (!rc && f->n_approvals)
+        rc = sbx_buf_adds(out, "approvals:\n");
+    for (size_t i = 0; i < f->n_approvals && !rc; i++)
+        rc = sbx_approval_write(&f->approvals[i], out);
     return rc;
 }
 
@@ -76,6 +80,9 @@ static enum sbx_code check_file(const struct sbx_policy_file *f, struct sbx_err 
     if (f->n_rules > SBX_POLICY_FILE_RULES_MAX)
         return sbx_err_set(err, SBX_LIMIT, "%zu network rules; a file holds at most %d", f->n_rules,
                            SBX_POLICY_FILE_RULES_MAX);
+    if (f->n_approvals > SBX_POLICY_FILE_RULES_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "%zu approvals; a file holds at most %d",
+                           f->n_approvals, SBX_POLICY_FILE_RULES_MAX);
     for (size_t i = 0; i < f->n_rules; i++) {
         struct sbx_pattern p;
         enum sbx_code rc = sbx_pattern_parse(f->rules[i].resource, SBX_RULE_USER, &p, NULL, err);

@@ -217,6 +217,28 @@ j 'any(r["id"] == "mine" and r["resources"] == ["**.example.com:443"] and r["edi
     policy ls --output json
 j 'v == {"blocked_hosts": [], "allowed_hosts": [], "failed_hosts": [], "gate_ends": []}' policy log --json
 
+# What was approved of kits: shown with the rules, taken back like one; reset takes all back.
+digest=sha256:$(printf '%064d' 7)
+approvals() { printf 'preset: deny-all\ninitialized: true\nrules:\n  - { decision: allow, resource: "localhost:5432" }\napprovals:\n'
+    for k in web db; do printf '  - { kit: %s, digest: "%s", resource: "host.docker.internal:5432" }\n' $k "$digest"; done; } >"$config/policy.yaml"
+approvals
+t 0 "network: 1 allow, 0 deny" policy ls --source local
+j '[(r["scope"], r["applies_to"], r["status"], r["kit_digest"]) for r in v["rules"] if r["policy_name"] == "approvals"] == [("kit", "kit web", "approved", "'"$digest"'"), ("kit", "kit db", "approved", "'"$digest"'")]' \
+    policy ls --json
+t 0 "user policy.yaml:6 (kit web@sha256:000000000000)" policy ls --wide
+t 0 "for kit db (approval a-" policy rm network localhost:5432
+t 1 "you have no such rule" policy rm network localhost:5432
+approvals
+one=$("$SBX_BIN" policy ls --json | python3 -c 'import json, sys; print([r["id"] for r in json.load(sys.stdin)["rules"] if r["applies_to"] == "kit db"][0])')
+j '[(r["scope"], r["applies_to"], r["status"]) for r in v["rules"]] == [("kit", "kit db", "removed")]' policy rm network --id "$one" --json
+t 0 "kit web" policy ls
+t 0 "localhost:5432" policy ls --wide
+t 1 "leave out --sandbox" policy rm network localhost:5432 --sandbox demo
+t 0 "reset" policy reset --force
+j '[r for r in v["rules"] if r["policy_name"] == "approvals"] == [] and [r for r in v["rules"] if r["policy_name"] == "user"] != []' policy ls --json
+printf 'approvals: [ { kit: web, digest: "sha256:1", resource: "localhost:1" } ]\n' >"$config/policy.yaml"
+t 1 "policy.yaml:1:34: approvals.digest" policy ls
+
 # Broken files are named with the place, by every verb that reads them.
 echo 'presett: x' >"$config/policy.yaml"
 t 1 "policy.yaml:1" policy ls

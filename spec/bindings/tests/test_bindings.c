@@ -44,6 +44,10 @@ static void wrong_policies_are_refused_with_their_line(void **state)
           "f.yaml:1:48: rules.id: not an id (kit:x)" },
         { "rules: [{decision: allow, resource: a.com, sandbox: a/b}]\n",
           "f.yaml:1:53: rules.sandbox: not a sandbox's name (a/b)" },
+        { "approvals: [{kit: k}]\n", "f.yaml:1:13: approvals: an approval without a digest" },
+        { "approvals: [{kit: k, digest: \"sha256:0\", resource: localhost:1}]\n",
+          "f.yaml:1:30: approvals.digest: not a digest (sha256:0)" },
+        { "approvals: [{kit: k, resources: [a]}]\n", "f.yaml:1:22: " },
         { "rules:\n- {decision: allow, resource: a.com, id: x}\n"
           "- {decision: allow, resource: b.com, id: x}\n",
           "f.yaml:3:3: rules: the id of line 2 is given again (x)" },
@@ -93,7 +97,7 @@ static void more_rules_than_the_bound_are_refused(void **state)
     struct world *w = *state;
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SIZE_MAX);
     struct sbx_policy_entry *rules = calloc(SBX_POLICY_FILE_RULES_MAX + 1, sizeof(*rules));
-    struct sbx_policy_file f = { false, "balanced", rules, SBX_POLICY_FILE_RULES_MAX + 1, NULL };
+    struct sbx_policy_file f = { false, "balanced", rules, SBX_POLICY_FILE_RULES_MAX + 1, NULL, NULL, 0 };
 
     assert_int_equal(sbx_policy_file_save(w->path, &f, &w->err), SBX_LIMIT);
     assert_non_null(strstr(w->err.text, "network rules; a file holds at most 10000"));
@@ -111,7 +115,10 @@ static void what_is_written_is_read_again(void **state)
         { SBX_ALLOW, "b\xc3\xbc" "cher.example:443", NULL, NULL, { 0 } },
         { SBX_DENY, "[fd00::1]:22", "my-id", "sb", { 0 } },
     };
-    struct sbx_policy_file in = { true, "allow-all", rules, 2, "# mine\n\n# too\n" }, out, again;
+    struct sbx_policy_approval approval = {
+        "web", "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "localhost:5432", NULL, { 0 }
+    };
+    struct sbx_policy_file in = { true, "allow-all", rules, 2, "# mine\n\n# too\n", &approval, 1 }, out, again;
     struct world *w = *state;
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(5000);
 
@@ -129,6 +136,13 @@ static void what_is_written_is_read_again(void **state)
     assert_int_equal(sbx_policy_file_save(w->path, &out, &w->err), SBX_OK);
     assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &again, &w->err), SBX_OK);
     assert_string_equal(again.rules[0].id, out.rules[0].id);
+    assert_int_equal(again.n_approvals, 1);
+    assert_string_equal(again.approvals[0].kit, "web");
+    assert_string_equal(again.approvals[0].digest, approval.digest);
+    assert_string_equal(again.approvals[0].resource, "localhost:5432");
+    assert_int_equal(strlen(again.approvals[0].id), 14);
+    assert_string_equal(again.approvals[0].id, out.approvals[0].id);
+    assert_int_equal(again.approvals[0].at.line, 15);
     assert_int_equal(sbx_file_read(AT_FDCWD, w->path, &text, NULL), SBX_OK);
     assert_int_equal(strncmp(text.ptr, in.head, strlen(in.head)), 0);
 }

@@ -76,12 +76,25 @@ struct sbx_policy_entry {
     struct sbx_pos at;    /**< line 0: not from a file */
 };
 
+/**
+ * A kit's rule for this machine or its private network that the user approved (N11). It is this kit's as
+ * it was: another digest or another resource is another question.
+ */
+struct sbx_policy_approval {
+    const char *kit, *digest;
+    const char *resource; /**< the kit's rule, as the kit wrote it */
+    const char *id;       /**< sbx_policy_approval_id(); not in the file */
+    struct sbx_pos at;    /**< line 0: not from a file */
+};
+
 struct sbx_policy_file {
     bool initialized;   /**< `policy init` was run (N1) */
     const char *preset; /**< never NULL; "balanced" when not given */
     struct sbx_policy_entry *rules;
     size_t n_rules;
     const char *head; /**< comment lines at the top of the file, kept when it is written; may be NULL */
+    struct sbx_policy_approval *approvals;
+    size_t n_approvals;
 };
 
 /** As sbx_settings_load(); patterns are checked too, those that never match are remarks. */
@@ -108,6 +121,8 @@ SBX_MUST_USE enum sbx_code sbx_policy_file_edit(const char *path, sbx_policy_edi
                                                 struct sbx_err *err);
 /** Id of a rule that has none: "r-" and 12 hexadecimal digits of what it says; in arena. */
 const char *sbx_policy_rule_id(const struct sbx_policy_entry *e, struct sbx_arena *arena);
+/** Name of an approval: "a-" and 12 hexadecimal digits of what it says; in arena. */
+const char *sbx_policy_approval_id(const struct sbx_policy_approval *a, struct sbx_arena *arena);
 /** Is this a preset's name? */
 bool sbx_policy_is_preset(const char *name);
 

@@ -108,7 +108,8 @@ struct sbx_plan_port { int container; const char *protocol, *name, *kit; };
 struct sbx_plan_rule {
     enum sbx_decision decision;
     const char *pattern, *id, *kit, *at;
-    bool needs_consent, consented; /**< host resource and private ranges (N11) */
+    /** Host resource and private ranges (N11); `consented` when the plan was made: it may be taken back */
+    bool needs_consent, consented;
     const char *inert;             /**< why it can never match (S2); NULL: it can */
 };
 
@@ -156,6 +157,8 @@ struct sbx_plan_options {
     bool allow_privileged;  /**< N10 */
     bool allow_userns;      /**< N21 */
     const char *const *approve; /**< patterns of kits the user consents to (N11); may be NULL */
+    const struct sbx_approval *approvals; /**< and those remembered of earlier */
+    size_t n_approvals;
 };
 
 /**
@@ -172,6 +175,11 @@ SBX_MUST_USE enum sbx_code sbx_plan_make(const struct sbx_artifact *a,
                                          const struct sbx_plan_options *options,
                                          struct sbx_diags *diags, struct sbx_plan **ret,
                                          struct sbx_err *err);
+/** Is this rule of a kit, with this digest, among the approvals? A kit without a digest never is. */
+bool sbx_plan_is_approved(const struct sbx_approval *v, size_t n, const char *kit,
+                          const char *digest, const char *pattern);
+/** Digest of the kit that a rule of the plan is from; NULL: not known. */
+const char *sbx_plan_rule_digest(const struct sbx_plan *p, const struct sbx_plan_rule *r);
 /** Is what the user gives with --approve this rule's pattern, in any spelling of the same resource? */
 bool sbx_plan_is_approval(const char *given, const char *pattern);
 void sbx_plan_free(struct sbx_plan *p); /**< NULL is fine */
@@ -233,6 +241,9 @@ struct sbx_user_rule {
     unsigned line;       /**< of policy.yaml, for its origin; 0: nowhere */
 };
 
+/** A kit's rule that the user approved (N11), as policy.yaml has it. */
+struct sbx_approval { const char *kit, *digest, *pattern; };
+
 /** An entry of settings.yaml `network.hosts`. */
 struct sbx_host_entry { const char *name; const char *const *addresses; };
 
@@ -252,10 +263,13 @@ struct sbx_user_policy {
     size_t n_hosts;
     const char *const *test_ranges; /**< publicTestRanges of test builds; may be NULL */
     struct sbx_host_proxy proxy;    /**< no part of gate.json: it may hold a password */
+    const struct sbx_approval *approvals;
+    size_t n_approvals;
 };
 
 /**
- * gate.json of docs/gate-config.md section 2.
+ * gate.json of docs/gate-config.md section 2. What the plan says was consented to counts as long as it
+ * is among the policy's approvals.
  * @param policy     NULL: preset balanced, nothing else
  * @param generation counts the versions of one sandbox's file, from 1
  * @param ret        the caller's to decref

@@ -154,8 +154,8 @@ struct sbx_create {
     bool weak_network;   /**< C9 */
     bool strict_startup; /**< F4: a failed foreground startup command is fatal, now and later */
     bool keep_failed;    /**< F5 */
-    /** Called once the name is this create's, before rules are written: they may be added now. May be NULL. */
-    enum sbx_code (*claimed)(void *data, const char *name, struct sbx_err *err);
+    /** Called once the plan's name is this create's, before rules are written: they, and approvals, may be added now. May be NULL. */
+    enum sbx_code (*claimed)(void *data, const struct sbx_plan *plan, struct sbx_err *err);
     void *claimed_data;
     bool learn;          /**< N13: public names without a rule pass and are recorded */
     const char *const *allow_sockets; /**< host paths that mounts may contain (N22); may be NULL */

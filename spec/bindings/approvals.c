@@ -1,0 +1,89 @@
+/* policy.yaml `approvals`: what kits may reach of this machine and its private network (N11). */
+#include "approvals.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "sbx/digest.h"
+
+#define ID_DIGITS 12 /* of a digest, as the ids of rules have */
+
+static const struct sbx_field approval_fields[] = {
+    { .key = "kit", .type = SBX_FIELD_STRING, .offset = offsetof(struct sbx_raw_approval, kit),
+      .doc = "Name of the kit." },
+    { .key = "digest", .type = SBX_FIELD_STRING,
+      .offset = offsetof(struct sbx_raw_approval, digest),
+      .doc = "Its digest: a changed kit is another one." },
+    { .key = "resource", .type = SBX_FIELD_STRING,
+      .offset = offsetof(struct sbx_raw_approval, resource),
+      .doc = "The kit's rule, like host.docker.internal:5432." },
+};
+const struct sbx_block sbx_approval_block = {
+    "policy.approvals[]", sizeof(struct sbx_raw_approval), offsetof(struct sbx_raw_approval, at),
+    -1, approval_fields, SBX_ARRAY_LEN(approval_fields), NULL
+};
+
+const char *sbx_policy_approval_id(const struct sbx_policy_approval *a, struct sbx_arena *arena)
+{
+    char digest[SBX_DIGEST_TEXT_SIZE];
+    const char *text = sbx_arena_printf(arena, "%s\n%s\n%s", a->kit, a->digest, a->resource);
+
+    if (!text || sbx_digest(text, strlen(text), digest))
+        return NULL;
+    return sbx_arena_printf(arena, "a-%.*s", ID_DIGITS, strchr(digest, ':') + 1);
+}
+
+/* "*" and the like never match: an approval of it would be of nothing. */
+static void check_resource(struct sbx_decoder *d, const struct sbx_raw_approval *a)
+{
+    struct sbx_err err = SBX_ERR_INIT;
+    struct sbx_pattern p;
+
+    if (sbx_pattern_parse(a->resource, SBX_RULE_KIT, &p, NULL, &err))
+        sbx_bindings_report(d, SBX_ERROR, &a->resource, a->at.pos, "approvals.resource", NULL, "%s",
+                            err.text);
+}
+
+void sbx_approval_check(struct sbx_decoder *d, const struct sbx_raw_approval *a)
+{
+    if (!a->kit || !a->digest || !a->resource) {
+        sbx_bindings_report(d, SBX_ERROR, NULL, a->at.pos, "approvals",
+                            "write {kit: NAME, digest: \"sha256:...\", resource: HOST:PORT}",
+                            "an approval without a %s",
+                            !a->kit ? "kit" : !a->digest ? "digest" : "resource");
+        return;
+    }
+    if (!*a->kit)
+        sbx_bindings_report(d, SBX_ERROR, &a->kit, a->at.pos, "approvals.kit",
+                            "name a kit", "an empty name");
+    if (!sbx_digest_valid(a->digest))
+        sbx_bindings_report(d, SBX_ERROR, &a->digest, a->at.pos, "approvals.digest",
+                            "sha256: and 64 digits, as sbx plan --json shows it for the kit",
+                            "not a digest (%.80s)", a->digest);
+    check_resource(d, a);
+}
+
+enum sbx_code sbx_approval_convert(const struct sbx_raw_approval *from, struct sbx_arena *arena,
+                                   struct sbx_policy_approval *to)
+{
+    *to = (struct sbx_policy_approval){ from->kit, from->digest, from->resource, NULL, from->at.pos };
+    to->id = sbx_policy_approval_id(to, arena);
+    return to->id ? SBX_OK : SBX_NO_MEMORY;
+}
+
+enum sbx_code sbx_approval_write(const struct sbx_policy_approval *a, struct sbx_buf *out)
+{
+    const struct { const char *before, *value; } parts[] = {
+        { "  - kit: ", a->kit }, { "    digest: ", a->digest }, { "    resource: ", a->resource },
+    };
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < SBX_ARRAY_LEN(parts); i++) {
+        rc = sbx_buf_adds(out, parts[i].before);
+        if (!rc)
+            rc = sbx_bindings_quote(parts[i].value, out);
+        if (!rc)
+            rc = sbx_buf_adds(out, "\n");
+    }
+    return rc;
+}
