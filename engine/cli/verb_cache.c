@@ -1,6 +1,7 @@
 /* What was fetched: shown, checked, removed. */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "groups.h"
 #include "out.h"
@@ -86,6 +87,8 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     rc = open_list(cli, &cache, &v, &n, err);
     if (!rc && n)
         rc = sbx_cache_alone(cache, &alone, err);
+    if (!rc && n) /* as it is now that nobody changes it any more */
+        rc = sbx_cache_list(cache, cli->arena, &v, &n, err);
     for (size_t i = 0; !rc && i < n; i++)
         left += v[i].size;
     for (size_t i = 0; !rc && i < n; i++) {
@@ -109,39 +112,85 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     return SBX_OK;
 }
 
+/* One after the other; nothing goes meanwhile. The damaged ones come first in `v` then. */
+static enum sbx_code check_all(struct sbx_cache *cache, struct sbx_cache_entry *v, size_t n,
+                               size_t *ret_blobs, size_t *ret_bad, struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK;
+
+    *ret_blobs = *ret_bad = 0;
+    for (size_t i = 0; !rc && i < n; i++) {
+        bool good = true;
+
+        if (strcmp(v[i].kind, "blob") != 0)
+            continue;
+        ++*ret_blobs;
+        rc = sbx_cache_check(cache, &v[i], &good, err);
+        if (!rc && !good)
+            v[(*ret_bad)++] = v[i];
+    }
+    return rc;
+}
+
+/* With the cache for us alone; what somebody fetched anew since it was checked is whole and stays. */
+static enum sbx_code drop_damaged(struct sbx_cli *cli, struct sbx_cache *cache,
+                                  const struct sbx_cache_entry *v, size_t n, struct sbx_err *err)
+{
+    SBX_AUTO_FD int alone = -1;
+    enum sbx_code rc = sbx_cache_alone(cache, &alone, err);
+
+    for (size_t i = 0; !rc && i < n; i++) {
+        bool good = false, gone;
+
+        if (sbx_cache_check(cache, &v[i], &good, NULL) || good)
+            continue;
+        rc = sbx_cache_drop(cache, &v[i], &gone, err);
+        sbx_cli_note(cli, "damaged, removed: sha256:%s", v[i].name);
+    }
+    return rc ? rc : sbx_blob_index_tidy(cache, err);
+}
+
+static enum sbx_code print_verified(struct sbx_cli *cli, const struct sbx_cache_entry *bad,
+                                    size_t n, size_t blobs, struct sbx_err *err)
+{
+    json_t *damaged = json_array();
+
+    if (cli->format == SBX_FORMAT_TABLE) {
+        json_decref(damaged);
+        if (!n)
+            fprintf(cli->out, "%zu blobs are whole\n", blobs);
+        return SBX_OK;
+    }
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(damaged, json_string(bad[i].name));
+    return sbx_out_value(
+        cli, json_pack("{s:I,s:o}", "blobs", (json_int_t)blobs, "damaged", damaged), err);
+}
+
 /* What is damaged is removed: the next command that needs it fetches it again. */
 static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_cache) cache = NULL;
     struct sbx_cache_entry *v = NULL;
-    json_t *damaged = json_array();
-    size_t n = 0, blobs = 0, bad;
+    SBX_AUTO_FD int use = -1;
+    size_t n = 0, blobs = 0, bad = 0;
     enum sbx_code rc = open_list(cli, &cache, &v, &n, err);
 
-    for (size_t i = 0; !rc && i < n; i++) {
-        bool good = true, gone;
-
-        if (strcmp(v[i].kind, "blob") != 0)
-            continue;
-        blobs++;
-        rc = sbx_cache_check(cache, &v[i], &good, err);
-        if (!rc && !good) {
-            json_array_append_new(damaged, json_string(v[i].name));
-            rc = sbx_cache_drop(cache, &v[i], &gone, err);
-            sbx_cli_note(cli, "damaged, removed: sha256:%s", v[i].name);
-        }
-    }
-    bad = json_array_size(damaged);
-    if (!rc && bad)
-        rc = sbx_blob_index_tidy(cache, err);
-    if (!rc && cli->format != SBX_FORMAT_TABLE)
-        rc = sbx_out_value(cli, json_pack("{s:I,s:O}", "blobs", (json_int_t)blobs, "damaged",
-                                          damaged),
-                           err);
-    else if (!rc && !bad)
-        fprintf(cli->out, "%zu blobs are whole\n", blobs);
-    json_decref(damaged);
-    return rc || !bad ? rc : sbx_err_set(err, SBX_FAILED, "%zu of %zu blobs were damaged", bad, blobs);
+    if (!rc && n)
+        rc = sbx_cache_use(cache, &use, err);
+    if (!rc && n) /* as it is now that nothing goes any more */
+        rc = sbx_cache_list(cache, cli->arena, &v, &n, err);
+    if (!rc)
+        rc = check_all(cache, v, n, &blobs, &bad, err);
+    if (use >= 0)
+        close(sbx_take_fd(&use));
+    if (!rc)
+        rc = print_verified(cli, v, bad, blobs, err);
+    if (rc || !bad)
+        return rc;
+    rc = drop_damaged(cli, cache, v, bad, err);
+    return rc ? sbx_err_wrap(err, rc, "%zu of %zu blobs are damaged", bad, blobs)
+              : sbx_err_set(err, SBX_FAILED, "%zu of %zu blobs were damaged", bad, blobs);
 }
 
 static const struct sbx_verb v_ls = {

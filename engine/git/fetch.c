@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "remote.h"
+#include "sbx/cache.h"
 #include "sbx/file.h"
 
 #define ASK_MS 100 /* between two looks whether another process is done */
@@ -134,14 +135,11 @@ static enum sbx_code find(const char *dir, const char *root, const struct sbx_gi
                            s->subdir ? s->subdir : "");
     rc = check(real, len, err);
     if (!rc)
-        (void)utimensat(AT_FDCWD, root, NULL,
-                        0); /* used now; where that fails it only looks older */
-    if (!rc)
         *ret = SBX_TAKE(real);
     return rc;
 }
 
-static enum sbx_code fetch_held(const char *cache, const struct sbx_git_source *s,
+static enum sbx_code fetch_in(const char *cache, const struct sbx_git_source *s,
                                 struct git_signals *signals, char **ret_dir, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *base = NULL, *path = NULL, *dir = NULL;
@@ -153,6 +151,8 @@ static enum sbx_code fetch_held(const char *cache, const struct sbx_git_source *
     if (access(path, F_OK))
         rc = make(base, path, s, signals, err);
     if (!rc)
+        sbx_cache_hold(path); /* the caller reads it when the cache is no longer in use */
+    if (!rc)
         rc = find(dir, path, s, ret_dir, err);
     return rc;
 }
@@ -160,12 +160,18 @@ static enum sbx_code fetch_held(const char *cache, const struct sbx_git_source *
 enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git_source *s, char **ret_dir,
                             struct sbx_err *err)
 {
+    SBX_AUTO_PTR(sbx_cache) c = NULL;
+    SBX_AUTO_FD int use = -1;
     struct git_signals signals;
-    enum sbx_code rc = git_signals_hold(&signals, err);
+    enum sbx_code rc = sbx_cache_open(cache, &c, err);
 
+    if (!rc)
+        rc = sbx_cache_use(c, &use, err);
+    if (!rc)
+        rc = git_signals_hold(&signals, err);
     if (rc)
         return rc;
-    rc = fetch_held(cache, s, &signals, ret_dir, err);
+    rc = fetch_in(cache, s, &signals, ret_dir, err);
     git_signals_release(&signals);
     return rc;
 }

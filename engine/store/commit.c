@@ -119,13 +119,15 @@ enum sbx_code sbx_store_commit(struct sbx_store *s, const char *base, const char
     char diff_id[SBX_DIGEST_TEXT_SIZE];
     struct sbx_store_image image;
     struct sbx_record record;
-    SBX_AUTO_FD int lock = -1;
+    SBX_AUTO_FD int lock = -1, use = -1;
     int64_t size = 0;
     enum sbx_code rc;
 
     if (!full || strchr(full, '@'))
         return sbx_err_set(err, SBX_SCHEMA, "\"%.300s\" is not a name for an image", reference);
     rc = sbx_store_lock(s, "import.lock", true, &lock, err);
+    if (!rc)
+        rc = sbx_cache_use(s->cache, &use, err);
     if (!rc)
         rc = sbx_store_find(s, base, arena, &image, err);
     if (!rc)

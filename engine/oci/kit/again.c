@@ -7,6 +7,7 @@
 #include "anchor.h"
 #include "artifact.h"
 #include "sbx/file.h"
+#include "work.h"
 
 struct again {
     const struct sbx_kit_io *io;
@@ -43,18 +44,17 @@ static enum sbx_code load_in(struct again *g, const struct kit_blob *config, con
 static enum sbx_code load(struct again *g, struct sbx_diags *diags, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *dir = NULL;
+    SBX_AUTO_FD int lock = -1;
     struct kit_manifest m;
     enum sbx_code rc = kit_manifest_parse(g->doc.text, g->doc.len, &m, err);
 
+    if (!rc)
+        rc = kit_work_make(g->io->cache, &dir, &lock, err);
     if (rc)
         return rc;
-    if (asprintf(&dir, "%s/.spec-XXXXXX", sbx_cache_dir(g->cache)) < 0)
-        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (!mkdtemp(dir))
-        return sbx_err_errno(err, "make a directory in %s", sbx_cache_dir(g->cache));
     rc = load_in(g, &m.config, dir, diags, err);
     if (sbx_dir_remove(AT_FDCWD, dir, NULL))
-        return rc; /* an empty directory more */
+        return rc; /* the next command removes it */
     return rc;
 }
 
@@ -83,13 +83,14 @@ enum sbx_code kit_push_again(const struct sbx_kit_io *io, const char *from,
                              struct sbx_pushed *ret, struct sbx_err *err)
 {
     struct again g = { .io = io, .arena = arena };
+    SBX_AUTO_FD int use = -1;
     struct sbx_place place;
     enum sbx_code rc = sbx_place_parse(from, arena, &place, err);
 
     if (!rc)
-        rc = sbx_dir_make(io->cache, 0700, err);
-    if (!rc)
         rc = sbx_cache_open(io->cache, &g.cache, err);
+    if (!rc)
+        rc = sbx_cache_use(g.cache, &use, err);
     if (!rc)
         rc = kit_remote_open(io, &place, false, &g.from, err);
     if (!rc)

@@ -1,15 +1,14 @@
 /* A kit from its place into the cache: CACHE/kits/HEX, named by its manifest's digest. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "artifact.h"
 #include "remote.h"
 #include "sbx/file.h"
 #include "sbx/yaml.h"
+#include "work.h"
 
 struct fetch {
     const struct sbx_kit_io *io;
@@ -132,68 +131,13 @@ static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
     return rc ? rc : name_it(f, text.len, err);
 }
 
-/* Is the directory of this descriptor still the one of that name? */
-static bool is_named(int fd, const char *path)
-{
-    struct stat a, b;
-
-    return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/* What commands left that were killed at work: nobody holds its lock. */
-static void sweep(const char *kits)
-{
-    DIR *d = opendir(kits);
-    struct dirent *e;
-
-    while (d && (e = readdir(d))) {
-        SBX_AUTO_FD int fd = -1;
-
-        if (strncmp(e->d_name, ".tmp-", 5) != 0)
-            continue;
-        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) &&
-            sbx_dir_remove(dirfd(d), e->d_name, NULL))
-            break; /* another time */
-    }
-    if (d)
-        closedir(d);
-}
-
-/* A new directory, locked. */
-static enum sbx_code own(const char *kits, char **ret_tmp, int *ret_fd, struct sbx_err *err)
-{
-    for (;;) {
-        SBX_AUTO_FREE char *tmp = NULL;
-        SBX_AUTO_FD int fd = -1;
-
-        if (asprintf(&tmp, "%s/.tmp-XXXXXX", kits) < 0)
-            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-        if (!mkdtemp(tmp))
-            return sbx_err_errno(err, "make a directory in %s", kits);
-        fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if ((fd < 0 && errno != ENOENT) || (fd >= 0 && flock(fd, LOCK_SH)))
-            return sbx_err_errno(err, "open %s", tmp);
-        if (fd < 0 || !is_named(fd, tmp))
-            continue; /* somebody swept before we had the lock */
-        *ret_tmp = SBX_TAKE(tmp);
-        *ret_fd = sbx_take_fd(&fd);
-        return SBX_OK;
-    }
-}
-
-/* A directory below KITS with all of it; its lock (*ret_fd) says that somebody is at work on it. */
-static enum sbx_code make(struct fetch *f, const char *kits, char **ret_tmp, int *ret_fd,
-                          struct sbx_err *err)
+/* A directory with all of it; its lock (*ret_fd) says that somebody is at work on it. */
+static enum sbx_code make(struct fetch *f, char **ret_tmp, int *ret_fd, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
     SBX_AUTO_FD int dir = -1;
-    enum sbx_code rc = sbx_dir_make(kits, 0700, err);
+    enum sbx_code rc = kit_work_make(f->io->cache, &tmp, &dir, err);
 
-    if (rc)
-        return rc;
-    sweep(kits);
-    rc = own(kits, &tmp, &dir, err);
     if (rc)
         return rc;
     rc = fill(f, dir, err);
@@ -207,12 +151,11 @@ static enum sbx_code make(struct fetch *f, const char *kits, char **ret_tmp, int
 }
 
 /* All of it, or nothing: made under another name. */
-static enum sbx_code make_named(struct fetch *f, const char *kits, const char *path,
-                                struct sbx_err *err)
+static enum sbx_code make_named(struct fetch *f, const char *path, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
     SBX_AUTO_FD int dir = -1;
-    enum sbx_code rc = make(f, kits, &tmp, &dir, err);
+    enum sbx_code rc = make(f, &tmp, &dir, err);
 
     if (rc)
         return rc;
@@ -225,33 +168,38 @@ static enum sbx_code make_named(struct fetch *f, const char *kits, const char *p
     return rc;
 }
 
-/* With `ret_mine` a kit that is not unpacked yet is unpacked for the caller alone. */
+/*
+ * With `ret_mine` a kit that is not unpacked yet is unpacked for the caller alone. Either directory is held
+ * until this process ends: the caller reads or moves it when the cache is no longer in use.
+ */
 static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_place *p, bool *ret_mine,
                            char **ret_dir, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     SBX_AUTO_PTR(sbx_cache) cache = NULL;
-    SBX_AUTO_FREE char *kits = NULL, *path = NULL, *tmp = NULL;
+    SBX_AUTO_FREE char *path = NULL, *tmp = NULL;
     SBX_AUTO_FD int dir = -1, use = -1;
     struct fetch f = { .io = io, .place = p, .arena = arena };
     enum sbx_code rc;
 
-    if (!arena || asprintf(&kits, "%s/kits", io->cache) < 0 ||
-        asprintf(&path, "%s/%s", kits, p->digest + strlen("sha256:")) < 0)
+    if (!arena ||
+        asprintf(&path, "%s/kits/%s", io->cache, p->digest + strlen("sha256:")) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = sbx_cache_open(io->cache, &cache, err);
     if (!rc)
         rc = sbx_cache_use(cache, &use, err);
     f.cache = cache;
     if (!rc && access(path, F_OK)) {
-        rc = ret_mine ? make(&f, kits, &tmp, &dir, err) : make_named(&f, kits, path, err);
+        rc = ret_mine ? make(&f, &tmp, &dir, err) : make_named(&f, path, err);
         kit_remote_close(f.rm);
     }
     if (rc)
         return sbx_err_wrap(err, rc, "kit %s", p->text);
     if (ret_mine)
         *ret_mine = tmp != NULL;
-    if (!tmp)
+    if (tmp)
+        (void)sbx_take_fd(&dir);
+    else
         sbx_cache_hold(path);
     *ret_dir = tmp ? SBX_TAKE(tmp) : SBX_TAKE(path);
     return SBX_OK;

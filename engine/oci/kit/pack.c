@@ -8,6 +8,7 @@
 #include "artifact.h"
 #include "sbx/file.h"
 #include "sbx/ustar.h"
+#include "work.h"
 
 struct pack {
     int dir; /* the layout */
@@ -115,20 +116,19 @@ enum sbx_code sbx_kit_pack(const struct sbx_kit_io *io, const char *dir, const c
                            const char *tag, struct sbx_diags *diags, struct sbx_arena *arena,
                            struct sbx_pushed *ret, struct sbx_err *err)
 {
-    SBX_AUTO_FREE char *tmp = NULL;
+    SBX_AUTO_FREE char *tmp = NULL, *layout = NULL;
+    SBX_AUTO_FD int lock = -1;
     struct sbx_place place = { .text = file, .layout = true, .tag = tag };
-    enum sbx_code rc = sbx_dir_make(io->cache, 0700, err);
+    enum sbx_code rc = kit_work_make(io->cache, &tmp, &lock, err);
 
     if (rc)
         return rc;
-    if (asprintf(&tmp, "%s/.pack-XXXXXX", io->cache) < 0)
+    if (asprintf(&layout, "%s/layout", tmp) < 0) /* whose own lock is another one */
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (!mkdtemp(tmp))
-        return sbx_err_errno(err, "make a directory in %s", io->cache);
-    place.path = tmp;
+    place.path = layout;
     rc = sbx_kit_push(io, dir, &place, SBX_ANCHOR_NONE, diags, arena, ret, err);
     if (!rc)
-        rc = write_file(tmp, file, err);
+        rc = write_file(layout, file, err);
     if (sbx_dir_remove(AT_FDCWD, tmp, NULL))
         return rc; /* `cache prune` removes it */
     return rc;

@@ -141,6 +141,7 @@ enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const s
                          .spec = SBX_BUF_INIT(SBX_SPEC_MAX) };
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
     const char *name = NULL;
+    SBX_AUTO_FD int use = -1;
     enum sbx_code rc;
 
     *ret = (struct sbx_pushed){ .image = NULL };
@@ -154,9 +155,9 @@ enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const s
     if (!rc)
         rc = make_spec(&push, dir, name, &text, err);
     if (!rc)
-        rc = sbx_dir_make(io->cache, 0700, err);
-    if (!rc)
         rc = sbx_cache_open(io->cache, &push.cache, err);
+    if (!rc)
+        rc = sbx_cache_use(push.cache, &use, err);
     if (!rc && (rc = publish(&push, err)))
         sbx_err_wrap(err, rc, "push to %s", p->text);
     if (push.note[0])

@@ -105,6 +105,11 @@ is "entries" "$("$SBX_BIN" cache ls --json | jq -r '.entries | map(.kind) | uniq
 t 0 "blobs are whole" cache verify
 blob=$(find "$XDG_CACHE_HOME/sbx/blobs/sha256" -type f | head -1)
 printf x >>"$blob"
+exec 9>>"$XDG_CACHE_HOME/sbx/use.lock"
+flock -s 9 # another command fetches
+t 1 "are damaged: another command is fetching" cache verify
+t 1 "another command is fetching" cache prune --all
+exec 9>&-
 t 1 "1 of " cache verify
 t 0 "blobs are whole" cache verify
 mkdir "$XDG_CACHE_HOME/sbx/kits/.tmp-killed"
