@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include "blobs.h"
+#include "sbx/builtin.h"
+#include "sbx/resolve.h"
 #include "sbx/sandbox.h"
 #include "userfiles.h"
 
@@ -148,4 +150,13 @@ enum sbx_code sbx_cli_pin(struct sbx_cli *cli, const struct sbx_remote_opts *o,
     if (rc || ref.immutable || !remote)
         return rc;
     return remote->look(remote->data, &ref, false, cli->arena, ret, err);
+}
+
+const char *sbx_cli_kit_word(struct sbx_cli *cli, const char *word)
+{
+    const char *kit = sbx_resolve_word(word, cli->arena);
+
+    if (kit && kit != word && sbx_builtin_kit(word))
+        sbx_cli_note(cli, "note: this is the directory %s, not the built-in kit \"%s\"", kit, word);
+    return kit;
 }

@@ -32,5 +32,7 @@ const struct sbx_remote *sbx_cli_remote(struct sbx_cli *cli, const struct sbx_re
 SBX_MUST_USE enum sbx_code sbx_cli_pin(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                                        const char *reference, const char **ret,
                                        struct sbx_err *err);
+/** A kit as the arguments of `validate` and `inspect` name it: see sbx_resolve_word(). NULL: no memory. */
+const char *sbx_cli_kit_word(struct sbx_cli *cli, const char *word);
 
 #endif

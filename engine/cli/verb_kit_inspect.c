@@ -320,6 +320,9 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
     if (o->referrers || o->tags)
         return o->referrers ? sbx_cli_referrers(cli, &remote, err)
                             : sbx_cli_tags(cli, &remote, err);
+    cli->args.v[0] = sbx_cli_kit_word(cli, cli->args.v[0]);
+    if (!cli->args.v[0])
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = sbx_cli_pin(cli, &remote, cli->args.v[0], &cli->args.v[0], err);
     if (!rc)
         rc = load_kit(cli, &a, err);

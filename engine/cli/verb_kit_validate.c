@@ -2,6 +2,7 @@
 
 #include "groups.h"
 #include "out.h"
+#include "remote.h"
 #include "sbx/resolve.h"
 #include "verbs.h"
 
@@ -113,14 +114,19 @@ static void run_release(struct run *r)
 }
 SBX_DEFINE_AUTO(run, run_release);
 
-static enum sbx_code load(struct run *run, const char *reference, struct sbx_artifact **ret,
+static enum sbx_code load(struct run *run, const char *word, struct sbx_artifact **ret,
                           struct sbx_err *err)
 {
     struct sbx_cli *cli = run->cli;
+    const char *reference = sbx_cli_kit_word(cli, word);
     struct validate_opts *o = cli->options;
     struct sbx_resolve r = sbx_kit_resolve(cli, &o->kit, NULL);
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
-    enum sbx_code rc = sbx_resolve_load(&r, reference, run->values, &cli->diags, &a, err);
+    enum sbx_code rc;
+
+    if (!reference)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = sbx_resolve_load(&r, reference, run->values, &cli->diags, &a, err);
 
     if (!rc && (o->with || r.n_kits))
         rc = compose(cli, reference, a, err);

@@ -1,7 +1,10 @@
 /* One reference to one artifact: built-in names, directories, spec files. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "resolve_impl.h"
 #include "sbx/builtin.h"
@@ -217,6 +220,25 @@ enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_o
     if (!rc)
         rc = stays_inside(declaring, &ref, err);
     return rc ? rc : load_for_use(l, &ref, "kit", diags, ret, err);
+}
+
+static bool has_spec(const char *dir)
+{
+    static const char *const names[] = { "/spec.yaml", "/spec.yml" };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
+        char path[PATH_MAX];
+
+        if (snprintf(path, sizeof(path), "%s%s", dir, names[i]) < (int)sizeof(path) &&
+            !access(path, F_OK))
+            return true;
+    }
+    return false;
+}
+
+const char *sbx_resolve_word(const char *word, struct sbx_arena *arena)
+{
+    return strchr(word, '/') || !has_spec(word) ? word : sbx_arena_printf(arena, "./%s", word);
 }
 
 enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *reference,

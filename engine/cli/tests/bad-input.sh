@@ -98,6 +98,14 @@ t 1 "netwrok" create shell --kit ./broken
 # kit validate and inspect.
 t 0 "VALID: hello (mixin)" kit validate hello
 t 0 "VALID: mixin (mixin)" kit validate ./mixin/spec.yaml
+# A directory needs no "./" here, as for push, pack and migrate; elsewhere a word is a built-in kit.
+t 0 "VALID: mixin (mixin)" kit validate mixin --with shell
+t 0 "VALID: mix (sandbox)" kit validate mix --kit ./mixin
+t 0 "mixin" kit inspect mixin
+t 0 "note: this is the directory ./claude, not the built-in kit" kit inspect claude
+t 1 "no built-in kit of that name; for the directory write ./plain" kit validate plain
+t 1 "no built-in kit of that name; a directory is written ./nowhere" kit validate nowhere
+t 1 "no built-in kit of that name; for the directory write ./mixin" kit validate mix --kit mixin
 t 1 "No such file" kit validate ./nowhere
 t 1 "kit ./empty: no spec.yaml" kit validate ./empty
 t 1 "spec.yaml" kit inspect ./empty/

@@ -64,6 +64,11 @@ SBX_MUST_USE enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_d
                                        struct sbx_err *err);
 
 /**
+ * A kit as the user of `kit validate` and its like names it: "my-kit" is the directory of that name where it has a
+ * spec, as for `kit push`; what --kit, extends and mixins take is "./my-kit". In arena or `word` itself; NULL: no memory.
+ */
+const char *sbx_resolve_word(const char *word, struct sbx_arena *arena);
+/**
  * Load one kit by any reference, alone: `kit inspect`, `kit validate`. A name is a built-in kit; "-"
  * reads standard input; a file is a spec without files/. Nothing is merged.
  *
