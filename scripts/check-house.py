@@ -29,7 +29,7 @@ FLOORS = {
     "engine/login": ["spec"],
     "engine/store": ["spec", "engine/late"],
     "engine/oci": ["spec", "engine/late", "engine/login", "engine/store"],
-    "engine/git": ["spec", "engine/late", "engine/login"],
+    "engine/git": ["spec", "engine/late", "engine/login", "engine/store"],
     "engine/runtime": ["spec", "engine/late", "engine/login", "engine/store", "engine/oci"],
     "engine/resolve": ["spec", "engine/store", "engine/late", "engine/oci", "engine/git", "kits"],
     "engine/plan": ["spec", "engine/runtime", "engine/resolve"],
