@@ -11,19 +11,20 @@ session=sbx-$$-$runtime
 t() { tmux -L "$session" "$@"; }
 cleanup() { t kill-server 2>/dev/null; }
 screen() { t capture-pane -p -t 0; }
-wait_screen() { # WHAT TEXT
-    for _ in $(seq 300); do
-        if [[ $(screen) == *"$2"* ]]; then pass "$1"; return; fi
+# Each text is one that only what was awaited writes: keys are echoed before anybody reads them.
+wait_screen() { # WHAT TEXT [TEXT BEHIND IT]
+    for _ in $(seq 600); do
+        if [[ $(screen) == *"$2"*"${3:-}"* ]]; then pass "$1"; return; fi
         sleep 0.1
     done
-    fail "$1: [$2] did not appear in [$(screen)]"
+    die "$1: [$2${3:+ ... $3}] did not appear in [$(screen)]" # what follows would type into the wrong program
 }
 
 t new-session -d -s s -x 200 -y 50 "env XDG_STATE_HOME=$XDG_STATE_HOME XDG_CACHE_HOME=$XDG_CACHE_HOME \
     XDG_CONFIG_HOME=$XDG_CONFIG_HOME HOME=$HOME PS1='host> ' bash --norc --noprofile"
 wait_screen "a shell of the host" "host>"
 t send-keys "$SBX_BIN --app-name $app run --runtime $runtime shell --name $name $ws; echo status=\$?" Enter
-wait_screen "the agent's prompt" "$name"
+wait_screen "the agent's prompt" "@$name"
 t send-keys "stty size; echo done-1" Enter
 wait_screen "the size is the terminal's" "50 200"
 t resize-window -t s -x 81 -y 25
@@ -34,21 +35,21 @@ for _ in $(seq 50); do
     [[ $(screen) != *"25 81"* ]] || break
 done
 wait_screen "a resize arrives" "25 81"
-t send-keys "clear; sleep 100" Enter
-sleep 0.5
+t send-keys "clear; echo slee''ping; sleep 100" Enter
+wait_screen "a program runs" "sleeping"
 t send-keys C-c
 t send-keys "echo after-int=\$?" Enter
 wait_screen "Ctrl-C reaches the agent, not sbx" "after-int=130"
 t send-keys "cat" Enter
 t send-keys "echoed-line" Enter
-wait_screen "typing arrives" "echoed-line"
+wait_screen "typing arrives" "echoed-line" "echoed-line" # of the terminal, and of cat
 t send-keys C-d
-t send-keys "echo after-eof" Enter
+t send-keys "echo after-e''of" Enter
 wait_screen "Ctrl-D ends what reads" "after-eof"
 t send-keys "exit 7" Enter
 wait_screen "the agent's exit status" "status=7"
-t send-keys "stty -a | tr ';' '\n' | grep -c -- ' echo '" Enter
-wait_screen "the terminal is restored" "1"
+t send-keys "stty -a | grep -q -- ' echo ' && echo rest''ored" Enter
+wait_screen "the terminal is restored" "restored"
 t send-keys "clear; $SBX_BIN --app-name $app run --name $name -- -c 'tty; exit 5'; echo status=\$?" Enter
 wait_screen "run --name attaches again" "/dev/pts/"
 wait_screen "with its status" "status=5"
