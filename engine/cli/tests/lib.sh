@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config XDG_CACHE_HOME=$work/cache NO_COLOR=1
 
 bad() { echo "FAILED: $*"; fail=1; }
-sbx() { timeout 30 "$SBX_BIN" --no-input "$@" </dev/null; }
+sbx() { timeout 60 "$SBX_BIN" --no-input "$@" </dev/null; }
 check() { # STATUS TEXT COMMAND...: the status, and a text in what it says
     local status=$1 text=$2 out got
     shift 2

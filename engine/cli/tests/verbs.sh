@@ -84,7 +84,7 @@ exits "no such sandbox" 125 sbx exec nobody-here true
 # A signal to sbx reaches the command, and sbx ends with its status.
 sbx exec "$name" -- sh -c 'trap "exit 55" TERM; echo ready; while :; do sleep 0.1; done' >"$work/out" 2>&1 &
 pid=$!
-for _ in $(seq 100); do grep -q ready "$work/out" && break; sleep 0.1; done
+await grep -q ready "$work/out"
 pkill -TERM -P $pid 2>/dev/null || kill -TERM $pid
 wait $pid
 is "SIGTERM reaches the command" $? 55

@@ -34,12 +34,14 @@ is "with the same owner" "$(stat -c %u "$ws/again")" 1234
 gate() { grep -o '"pid":[0-9]*' "$state/net/gate.pid.json" | cut -d: -f2; }
 first=$(gate)
 mkfifo "$work/go"
-sbx exec -i "$id" -- sh -c 'read -r _; curl -s -m 8 -o /dev/null -w "%{http_code}" http://denied.example.com/' \
+sbx exec -i "$id" -- sh -c 'read -r _; curl -s -m 30 -o /dev/null -w "%{http_code}" http://denied.example.com/' \
     <"$work/go" >"$work/code" 2>/dev/null &
 exec 8>"$work/go"
-for _ in $(seq 100); do [ -n "$(ls "$state/sessions" 2>/dev/null)" ] && break; sleep 0.1; done
+attached() { [ -n "$(ls "$state/sessions" 2>/dev/null)" ]; }
+await attached
 kill -9 "$first"
-for _ in $(seq 50); do [ "$(gate)" = "$first" ] || break; sleep 0.1; done
+another() { [ "$(gate)" != "$first" ]; }
+await another
 echo go >&8
 exec 8>&-
 wait $!
@@ -49,7 +51,7 @@ has "and the history says so" "$(cat "$state/records.jsonl")" gate-restarted
 # The container is killed by other means, its mounts are gone: as after a power failure.
 if [ "$runtime" = docker ]; then
     docker kill "$(docker ps -q --filter "label=sbx.sandbox=$id" --filter label=sbx.role=sandbox)" >/dev/null
-    for _ in $(seq 50); do readlink "/proc/$(gate)/exe" >/dev/null || break; sleep 0.1; done
+    await ended "$(gate)"
     umount -l "$state"/mnt/*
     is "it is brought up again by an exec" "$(sbx exec "$id" -- ls again)" again
 fi

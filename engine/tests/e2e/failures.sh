@@ -41,7 +41,7 @@ SPEC
 new_name
 sbx create --runtime "$runtime" shell --name "$name" --kit "$work/slow" "$ws" >"$work/slow.log" 2>&1 &
 pid=$!
-for _ in $(seq 200); do grep -q started "$work/slow.log" && break; sleep 0.1; done
+await grep -q started "$work/slow.log"
 pkill -INT -P $pid 2>/dev/null || kill -INT $pid
 wait $pid
 is "SIGINT during install: exit 130" "$?" 130

@@ -34,7 +34,7 @@ as() { (cd "$work/home" && setpriv --reuid "$user" --regid docker --clear-groups
 id=box$$ # others may run this at the same time
 exits "create" 0 as create --runtime docker shell --kit "$work/net" --name $id "$work/home/ws"
 e() { as exec -u 0 $id -- "$@"; }
-code() { e curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+code() { e curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 is "install ran" "$(e cat /root/installed)" 0
 is "allowed" "$(code http://api.example.com/group)" 200
 is "denied" "$(code http://denied.example.com/group-no)" 403
@@ -56,5 +56,6 @@ has "the log" "$(as policy log $id)" "denied.example.com:80"
 exits "rm" 0 as rm -f $id
 is "no container is left" "$(docker ps -aq --filter label=sbx.sandbox=$id | wc -l)" 0
 running() { ps -u "$user" -o stat=,args= | grep -v '^Z'; }
-for _ in $(seq 20); do [ "$(running)" ] || break; sleep 0.1; done # the gate has a second to end
+none_runs() { [ ! "$(running)" ]; }
+await none_runs # the gate has a second to end
 is "no process is left" "$(running)" ""

@@ -25,15 +25,15 @@ for s in servers: threading.Thread(target=s.serve_forever).start()
 PY
 services=$!
 cleanup() { kill -9 $services 2>/dev/null; wait $services 2>/dev/null; }
-for _ in $(seq 100); do [ -s "$work/ports" ] && break; sleep 0.1; done
+await [ -s "$work/ports" ]
 read -r any_port lo_port <"$work/ports"
 
 mark=isolation-$runtime-$$
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/net" --name "$name" "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
-root() { timeout 20 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
-code() { root curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+root() { timeout 60 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
+code() { root curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 
 is "allowed, plain" "$(code http://api.example.com/$mark-1)" 200
 is "allowed, TLS through CONNECT" "$(code -k https://api.example.com/$mark-2)" 200
@@ -53,14 +53,14 @@ is "metadata address" "$(code http://169.254.169.254/$mark-no)" 403
 bare() { # COMMAND...: no proxy variables
     root env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy -u ALL_PROXY -u all_proxy -u NO_PROXY -u no_proxy "$@"
 }
-bare_code() { bare curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+bare_code() { bare curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 synthetic=$(bare getent ahostsv4 api.example.com | awk '{print $1; exit}')
 has "an allowed name resolves to an address of the sandbox's own" "$synthetic" "198.19."
 is "and back" "$(bare getent hosts "$synthetic" | awk '{print $2}')" api.example.com
 is "curl without a proxy" "$(bare_code http://api.example.com/$mark-3)" 200
 is "curl without a proxy, TLS" "$(bare_code -k https://api.example.com/$mark-4)" 200
 is "the origins saw both" "$(grep -c "$mark-[34]" "$record")" 2
-has "bash by /dev/tcp, raw" "$(bare bash -c 'exec 3<>/dev/tcp/api.example.com/9000 && timeout 5 head -c 7 <&3')" banner
+has "bash by /dev/tcp, raw" "$(bare bash -c 'exec 3<>/dev/tcp/api.example.com/9000 && timeout 30 head -c 7 <&3')" banner
 has "perl's own resolver" "$(bare perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new(PeerAddr => "api.example.com:9000", Timeout => 5) or die $!; print scalar <$s>')" banner
 if bare sh -c 'command -v python3' >/dev/null 2>&1; then
     has "Python without a proxy" "$(bare python3 -c 'import urllib.request as u; print(u.urlopen("http://api.example.com/py", timeout=8).status)' 2>&1)" 200
@@ -118,7 +118,7 @@ if command -v socat >/dev/null; then
     mkdir "$work/sockets"
     socat UNIX-LISTEN:"$work/sockets/s",fork EXEC:true &
     services="$services $!"
-    for _ in $(seq 100); do [ -S "$work/sockets/s" ] && break; sleep 0.1; done
+    await [ -S "$work/sockets/s" ]
     new_name
     exits "a mount with a socket in it is refused" 1 sbx create --runtime "$runtime" shell --name "$name" "$work/sockets"
     has "and named" "$out" "$work/sockets/s"
@@ -146,7 +146,7 @@ has "the log's two sections" "$text" "Blocked requests"
 sbx policy allow network "localhost:$lo_port" --sandbox "$name" >/dev/null || fail "allow a port of the host"
 is "the host by its alias, allowed, through the proxy" "$(code "http://host.docker.internal:$lo_port/$mark-6")" 200
 is "the same without the proxy" "$(bare_code "http://host.docker.internal:$lo_port/$mark-7")" 200
-has "raw TCP to it" "$(bare bash -c "exec 3<>/dev/tcp/host.docker.internal/$lo_port && printf 'GET /$mark-8 HTTP/1.0\r\n\r\n' >&3 && timeout 5 cat <&3")" "200 OK"
+has "raw TCP to it" "$(bare bash -c "exec 3<>/dev/tcp/host.docker.internal/$lo_port && printf 'GET /$mark-8 HTTP/1.0\r\n\r\n' >&3 && timeout 30 cat <&3")" "200 OK"
 is "another port of the host stays closed" "$(code "http://host.docker.internal:$any_port/$mark-no")" 403
 closed "and without the proxy" "${n[@]}" "http://host.docker.internal:$any_port/$mark-no"
 closed "its address says nothing else" "${n[@]}" "http://172.17.0.1:$lo_port/$mark-no"

@@ -12,9 +12,9 @@ new_name
 exits "create --learn: the install asks for what no rule allows" 0 \
     sbx create --learn --runtime "$runtime" shell --kit "$work/asker" --name "$name"
 inside() { timeout 30 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
-code() { inside curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+code() { inside curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 is "so may a program" "$(code http://git.example.com/)" 200
-is "and one that knows no proxy" "$(inside env -u http_proxy -u HTTP_PROXY curl -sS -m 8 -o /dev/null -w '%{http_code}' http://denied.example.com/)" 200
+is "and one that knows no proxy" "$(inside env -u http_proxy -u HTTP_PROXY curl -sS -m 30 -o /dev/null -w '%{http_code}' http://denied.example.com/)" 200
 is "but this machine stays closed" "$(code http://host.docker.internal:9/)" 403
 is "and addresses" "$(code http://10.0.0.1/)" 403
 exits "a deny rule counts" 0 sbx policy deny network git.example.com --sandbox "$name"

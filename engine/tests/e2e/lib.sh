@@ -66,6 +66,10 @@ exits() {
     if [ "$got" = "$want" ]; then pass "$what"; else fail "$what: exit $got, want $want: ${out:0:1500}"; fi
 }
 
+# await COMMAND...: until it succeeds; a minute at most, since another test may have the machine
+await() { for _ in $(seq 600); do "$@" && return; sleep 0.1; done; return 1; }
+ended() { ! kill -0 "$1" 2>/dev/null; } # PID
+
 # The image and the names of the test origins, once for the build.
 (
     flock 9

@@ -65,7 +65,7 @@ if [ "$runtime" = docker ]; then
         new_name
         "$SBX_BIN" --app-name "$app" --no-input create --runtime docker shell --kit "$work/vol" --name "$name" >/dev/null 2>&1 &
         pid=$!
-        for _ in $(seq 2000); do [ -e "$XDG_STATE_HOME/sbx/apps/$app/sandboxes/$name/asked" ] && break; done
+        until [ -e "$XDG_STATE_HOME/sbx/apps/$app/sandboxes/$name/asked" ] || ended $pid; do :; done
         sleep "$delay" # at different points of what the Engine does: none may matter
         kill -9 $pid
         wait $pid 2>/dev/null

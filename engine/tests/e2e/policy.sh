@@ -12,8 +12,8 @@ config=$XDG_CONFIG_HOME/sbx/apps/$app/policy.yaml
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/net" --name "$name" "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
-inside() { timeout 20 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
-code() { inside curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
+inside() { timeout 60 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
+code() { inside curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 
 # Where rules stand.
 has "ls counts the kit's rules" "$(sbx policy ls "$name")" "kit net"
@@ -30,7 +30,7 @@ first=$name
 new_name
 exits "create with rules" 0 sbx create --runtime "$runtime" shell --name "$name" "$ws" --allow-network git.example.com:80 \
     --allow-network cdn.example.com,api.example.com --deny-network api.example.com
-own() { timeout 20 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- curl -sS -m 8 -o /dev/null -w '%{http_code}' "$1"; }
+own() { timeout 60 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- curl -sS -m 30 -o /dev/null -w '%{http_code}' "$1"; }
 is "allowed from the start" "$(own http://git.example.com/)" 200
 is "denied from the start: deny wins" "$(own http://api.example.com/)" 403
 has "they are the user's" "$(sbx policy ls --wide "$name")" "user policy.yaml:"
@@ -61,7 +61,7 @@ tunnel() { # HOST PORT FILE
         printf "CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n\r\n" $0 $1 $0 $1 >&3
         read -r line <&3; echo "$line"; cat <&3 >/dev/null; echo closed' "$1" "$2" >"$3" 2>&1
 }
-waited() { for _ in $(seq 100); do grep -q "$1" "$2" && return; sleep 0.05; done; fail "no $1 in $2: $(cat "$2")"; }
+waited() { await grep -q "$1" "$2" || fail "no $1 in $2: $(cat "$2")"; }
 tunnel api.example.com 443 "$work/kept" &
 kept=$!
 exits "allow for a tunnel" 0 sbx policy allow network denied.example.com:443 --sandbox "$name"
@@ -85,7 +85,7 @@ is "the allow rule counts again" "$(code http://denied.example.com/)" 200
 sbx policy log "$name" --follow --json >"$work/follow.json" 2>&1 &
 following=$!
 sbx policy log "$name" --follow --limit 1 >"$work/follow" 2>&1 &
-for _ in $(seq 100); do [ -s "$work/follow" ] && [ -s "$work/follow.json" ] && break; sleep 0.05; done
+await [ -s "$work/follow" ] && await [ -s "$work/follow.json" ]
 is "one of before" "$(wc -l <"$work/follow")" 1
 code "http://denied.example.com/followed" >/dev/null
 waited "allow denied.example.com:80 rule r-" "$work/follow"
@@ -128,7 +128,8 @@ SPEC
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/wait" --name "$name" "$ws" >"$work/wait.log" 2>&1 &
 creating=$!
-for _ in $(seq 200); do sbx policy log "$name" 2>/dev/null | grep -q denied.example.com && break; sleep 0.1; done
+asked() { sbx policy log "$name" 2>/dev/null | grep -q denied.example.com; }
+await asked
 exits "a rule for a sandbox that is being made" 0 sbx policy allow network denied.example.com:80 --sandbox "$name"
 wait $creating
 is "lets its install go on" "$?" 0

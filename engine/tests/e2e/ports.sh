@@ -42,7 +42,7 @@ port_of() { sbx ports "$name" --json | jq -r "[.ports[] | select(.sandbox_port =
 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:0") or die; $| = 1; print $l->sockport, "\n"; sleep 300' >"$work/taken" &
 taker=$!
 cleanup() { kill $taker 2>/dev/null; wait $taker 2>/dev/null; }
-for _ in $(seq 100); do [ -s "$work/taken" ] && break; sleep 0.1; done
+await [ -s "$work/taken" ]
 taken=$(cat "$work/taken")
 new_name
 exits "a host port in use fails the create" 1 sbx create --runtime "$runtime" shell --name "$name" -p "$taken:80" "$ws"
@@ -124,7 +124,7 @@ is "nobody listens inside: reset" "$(sbx ports publish "$name" 7999 >/dev/null; 
 state=$XDG_STATE_HOME/sbx/apps/$app/sandboxes/$name
 gate=$(jq .pid "$state/net/gate.pid.json")
 kill -9 "$gate"
-for _ in $(seq 100); do kill -0 "$gate" 2>/dev/null || break; sleep 0.05; done
+await ended "$gate"
 exits "the next command brings the gate back" 0 sbx start "$name"
 until_greets 127.0.0.1 "$any" any "with the ports"
 exits "stop" 0 sbx stop "$name"
@@ -137,7 +137,7 @@ until_greets 127.0.0.1 "$any" any "open again"
 exits "stop again" 0 sbx stop "$name"
 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:$ARGV[0]", ReuseAddr => 1) or die; $| = 1; print "on\n"; sleep 300' "$loop" >"$work/other" &
 kill $taker; wait $taker 2>/dev/null; taker=$!
-for _ in $(seq 100); do [ -s "$work/other" ] && break; sleep 0.1; done
+await [ -s "$work/other" ]
 exits "publish starts a stopped one" 0 sbx ports publish "$name" 7200
 has "and tells of the number that was taken" "$out" "port $loop of this machine was taken meanwhile"
 until_greets 127.0.0.1 "$(port_of 7002)" loopback "its port has another number"

@@ -11,12 +11,12 @@ chown 1000:1000 "$ws"
 new_name
 sbx create --runtime "$runtime" shell --kit "$work/net" --name "$name" "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
-code() { sbx exec "$name" -- curl -sS -m 8 -o /dev/null -w '%{http_code}' "$@" 2>/dev/null; }
+code() { sbx exec "$name" -- curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>/dev/null; }
 dir=$XDG_STATE_HOME/sbx/apps/$app/sandboxes/$name
 [ -d "$dir" ] || die "no state at $dir"
 gate_pid() { jq -r .pid "$dir/net/gate.pid.json"; }
 helper_pid() { jq -r .pid "$dir/net/helper.json"; }
-gone() { for _ in $(seq 30); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
+gone() { await ended "$1"; }
 
 is "a request passes" "$(code http://api.example.com/)" 200
 is "the gate is not root" "$(awk '/^Uid:/ {print ($2 != 0 && $2 != 1000)}' "/proc/$(gate_pid)/status")" 1

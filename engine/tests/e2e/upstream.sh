@@ -33,7 +33,7 @@ PY
 python3 "$work/proxy.py" "$work/heads" >"$work/port" &
 proxy=$!
 cleanup() { kill "$proxy" 2>/dev/null; }
-for _ in $(seq 200); do [ -s "$work/port" ] && break; sleep 0.05; done
+await [ -s "$work/port" ]
 url=http://$secret@127.0.0.1:$(cat "$work/port")
 
 new_name
@@ -41,13 +41,13 @@ HTTPS_PROXY=$url http_proxy=$url NO_PROXY=near.example.org sbx create --runtime 
     --name "$name" >"$work/create.log" 2>&1 || die "create: $(cat "$work/create.log")"
 inside() { timeout 30 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" -- "$@"; }
 
-is "http" "$(inside curl -sS -m 8 http://only-upstream.example.org/)" "via upstream"
+is "http" "$(inside curl -sS -m 30 http://only-upstream.example.org/)" "via upstream"
 is "a program that knows no proxy" \
     "$(inside bash -c 'exec 3<>/dev/tcp/only-upstream.example.org/2222; head -1 <&3')" "greetings from upstream"
 has "a tunnel by name" "$(cat "$work/heads")" "CONNECT only-upstream.example.org:2222 HTTP/1.1"
 has "absolute-form" "$(cat "$work/heads")" "GET http://only-upstream.example.org/ HTTP/1.1"
 is "with the password" "$(grep -c "^Proxy-Authorization: Basic $(printf %s "$secret" | base64)" "$work/heads")" 2
-is "NO_PROXY is dialled" "$(inside curl -sS -m 8 -o /dev/null -w '%{http_code}' http://near.example.org/)" 502
+is "NO_PROXY is dialled" "$(inside curl -sS -m 30 -o /dev/null -w '%{http_code}' http://near.example.org/)" 502
 hasnt "and never asked for upstream" "$(cat "$work/heads")" near.example.org
 has "the log says upstream" "$(sbx policy log "$name" --raw)" '"address":"upstream"'
 
@@ -61,7 +61,7 @@ is "nor inside" "$(inside sh -c 'env; cat /proc/*/environ 2>/dev/null' | grep -c
 # The next gate goes by the command that starts it; settings.yaml holds whichever that is.
 exits "stop" 0 sbx stop "$name"
 exits "start without the variables" 0 sbx start "$name"
-is "no proxy, no name" "$(inside curl -sS -m 8 -o /dev/null -w '%{http_code}' http://only-upstream.example.org/)" 502
+is "no proxy, no name" "$(inside curl -sS -m 30 -o /dev/null -w '%{http_code}' http://only-upstream.example.org/)" 502
 mine=$work/config/sbx/apps/$app
 mkdir -p "$mine"
 cp "$XDG_CONFIG_HOME/sbx/apps/$app/settings.yaml" "$mine/settings.yaml"
@@ -71,7 +71,7 @@ chmod 600 "$work/password"
 rm "$work/heads"
 exits "stop" 0 sbx stop "$name"
 XDG_CONFIG_HOME=$work/config exits "start with settings" 0 sbx start "$name"
-is "by settings" "$(inside curl -sS -m 8 http://only-upstream.example.org/)" "via upstream"
+is "by settings" "$(inside curl -sS -m 30 http://only-upstream.example.org/)" "via upstream"
 is "with the file's password" "$(grep -c "^Proxy-Authorization: Basic $b64" "$work/heads")" 1
 chmod 644 "$work/password"
 exits "stop" 0 sbx stop "$name"

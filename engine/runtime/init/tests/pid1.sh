@@ -134,7 +134,7 @@ is "no link is followed" "$(cat "$root/etc/precious"; stat -c %h "$root/etc/prec
 is "a background command runs on" "$(cat "/proc/$(pgrep -P "$pid1" sleep)/comm")" sleep
 is "and as its user" "$(stat -c %u:%g "/proc/$(pgrep -P "$pid1" sleep)")" 1000:55
 rm "$root/tmp/hold"
-for _ in $(seq 500); do [ "$(pgrep -c -P "$pid1")" = 1 ] && break; sleep 0.01; done
+for _ in $(seq 3000); do [ "$(pgrep -c -P "$pid1")" = 1 ] && break; sleep 0.01; done
 is "an orphan is reaped" "$(pgrep -c -P "$pid1")" 1
 
 # ---- write ----
