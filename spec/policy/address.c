@@ -2,6 +2,7 @@
  * Classes of addresses. The ranges are those of the IANA special-purpose registries (RFC 6890 and its
  * successors) and the addresses at which clouds serve instance metadata.
  */
+#include <endian.h>
 #include <string.h>
 
 #include "policy_int.h"
@@ -78,13 +79,20 @@ struct in6_addr sbx_address_map_v4(const struct in_addr *v4)
     return a;
 }
 
+/* The first `bits` of 64 in network order. */
+static uint64_t mask_of(unsigned bits)
+{
+    return bits ? htobe64(UINT64_MAX << (64 - bits)) : 0;
+}
+
 void sbx_address_mask(struct in6_addr *a, unsigned prefix_len)
 {
-    for (unsigned i = 0; i < 16; i++) {
-        if (prefix_len >= 8 * (i + 1))
-            continue;
-        a->s6_addr[i] &= prefix_len <= 8 * i ? 0 : (uint8_t)(0xff << (8 - (prefix_len - 8 * i)));
-    }
+    uint64_t half[2];
+
+    memcpy(half, a, sizeof(half));
+    half[0] &= mask_of(prefix_len < 64 ? prefix_len : 64);
+    half[1] &= mask_of(prefix_len > 64 ? prefix_len - 64 : 0);
+    memcpy(a, half, sizeof(half));
 }
 
 /* An IPv6 range never holds IPv4 addresses, though ::/0 in bits does. */

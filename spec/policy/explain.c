@@ -37,12 +37,12 @@ struct near {
     const struct sbx_rule *parent;
 };
 
-static void keep_parent(const struct sbx_rule *r, void *data)
+static void keep_parent(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
 {
     struct near *x = data;
 
     if (r->decision == SBX_ALLOW && r->pattern.kind == PATTERN_NAME &&
-        sbx_ports_match(&r->pattern, x->port))
+        x->port >= lo && x->port <= hi)
         x->parent = r;
 }
 

@@ -17,11 +17,11 @@ static void keep_first(const struct sbx_rule **slot, const struct sbx_rule *r)
         *slot = r;
 }
 
-static void consider(const struct sbx_rule *r, void *data)
+static void consider(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
 {
     struct search *s = data;
 
-    if (!sbx_ports_match(&r->pattern, s->port))
+    if (s->port < lo || s->port > hi)
         return;
     if (r->decision == SBX_DENY) {
         keep_first(&s->deny, r);
@@ -142,15 +142,15 @@ static void mark(uint8_t *bits, unsigned lo, unsigned hi)
     }
 }
 
-static void collect(const struct sbx_rule *r, void *data)
+static void collect(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
 {
     struct ports *x = data;
 
     if (r->decision == SBX_DENY)
-        mark(x->deny, r->pattern.port_lo, r->pattern.port_hi);
+        mark(x->deny, lo, hi);
     else if (!x->host || (r->pattern.kind == PATTERN_HOST &&
                           (r->source != SBX_RULE_KIT || r->consented)))
-        mark(x->allow, r->pattern.port_lo, r->pattern.port_hi);
+        mark(x->allow, lo, hi);
 }
 
 bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *host)

@@ -1,12 +1,13 @@
 /* The set of rules and its index: one hash table over names, suffixes and address ranges. */
 #include "index.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NO_RULE UINT32_MAX
 #define FNV_START 0xcbf29ce484222325u
 #define FNV_STEP 0x100000001b3u
-#define PORT_SALT 0x9e3779b97f4a7c15u /* so that a port is no further byte of a name */
+#define MIX_STEP 0x9e3779b97f4a7c15u
 #define HASH_ALL 1u  /* of `**`, and of the host resource: a name or range hashes to them by chance only, */
 #define HASH_HOST 2u /* and the kind is compared */
 
@@ -25,18 +26,20 @@ static uint64_t hash_name(const char *name, size_t len)
     return h;
 }
 
-static uint64_t hash_range(const struct in6_addr *a, unsigned len)
+static uint64_t mix(uint64_t h, uint64_t v)
 {
-    uint64_t h = hash_byte(FNV_START, (unsigned char)len);
+    __extension__ unsigned __int128 wide = (unsigned __int128)(h ^ v) * MIX_STEP;
 
-    for (size_t i = 0; i < 16; i++)
-        h = hash_byte(h, a->s6_addr[i]);
-    return h;
+    return (uint64_t)wide ^ (uint64_t)(wide >> 64); /* what varies may be the highest byte alone */
 }
 
-static uint64_t hash_port(uint64_t h, uint16_t port)
+/* An address is looked up once for each prefix length in use: in two steps, not in 17. */
+static uint64_t hash_range(const struct in6_addr *a, unsigned len)
 {
-    return hash_byte(hash_byte(h ^ PORT_SALT, (unsigned char)(port >> 8)), (unsigned char)port);
+    uint64_t half[2];
+
+    memcpy(half, a, sizeof(half));
+    return mix(mix(mix(FNV_START, len), half[0]), half[1]);
 }
 
 /* Names and suffixes of the same text share a chain; the kind is compared. */
@@ -54,9 +57,9 @@ static uint64_t hash_pattern(const struct sbx_pattern *p)
     }
 }
 
-static uint32_t *bucket(const struct sbx_policy *p, const struct index *x, uint64_t hash)
+static uint32_t *bucket(const struct sbx_policy *p, uint64_t hash)
 {
-    return &x->buckets[(hash ^ hash >> 32) & p->mask];
+    return &p->buckets[(hash ^ hash >> 32) & p->mask];
 }
 
 /* What a look-up asks for: a host part by its hash, and what is compared then. */
@@ -77,42 +80,47 @@ static bool fits(const struct sbx_pattern *x, const struct key *k)
     return !k->name || !strcmp(x->name, k->name);
 }
 
-static void visit_chain(const struct sbx_policy *p, const struct index *x, uint64_t hash, const struct key *k,
-                        sbx_visit_fn fn, void *data)
-{
-    for (uint32_t i = *bucket(p, x, hash); i != NO_RULE; i = x->nodes[i].next)
-        if (x->nodes[i].hash == hash && fits(&p->rules[i].pattern, k))
-            fn(&p->rules[i], data);
-}
-
 static bool has_many(const struct sbx_policy *p, uint64_t hash)
 {
     return p->many[hash >> 58] >> (hash >> 52 & 63) & 1;
 }
 
+static void visit_crowds(const struct sbx_policy *p, const struct key *k, uint16_t port,
+                         sbx_visit_fn fn, void *data)
+{
+    const struct crowd *c = sbx_crowds_first(&p->crowds, k->hash), *end = p->crowds.v + p->crowds.n;
+
+    for (; c && c < end && c->hash == k->hash; c++)
+        if (fits(c->part, k))
+            sbx_crowd_visit(c, port, fn, data);
+}
+
 static void visit(const struct sbx_policy *p, const struct key *k, uint16_t port, sbx_visit_fn fn, void *data)
 {
-    if (!port) {
-        visit_chain(p, &p->hosts, k->hash, k, fn, data);
+    if (has_many(p, k->hash)) {
+        visit_crowds(p, k, port, fn, data);
         return;
     }
-    visit_chain(p, &p->ports, k->hash, k, fn, data);
-    if (has_many(p, k->hash))
-        visit_chain(p, &p->ports, hash_port(k->hash, port), k, fn, data);
+    for (uint32_t i = *bucket(p, k->hash); i != NO_RULE; i = p->nodes[i].next) {
+        const struct sbx_pattern *x = &p->rules[i].pattern;
+
+        if (p->nodes[i].hash == k->hash && fits(x, k))
+            fn(&p->rules[i], x->port_lo, x->port_hi, data);
+    }
 }
 
 void sbx_index_name(const struct sbx_policy *p, const char *name, uint16_t port, sbx_visit_fn fn, void *data)
 {
     struct key k = { .hash = FNV_START, .name = name };
     uint64_t h = FNV_START;
-    bool parent = false; /* the dot at hand is the first of the name: one label before it */
+    const char *first = strchr(name, '.'); /* one label is before it */
 
     sbx_index_all(p, port, fn, data);
     for (size_t i = strlen(name); i-- > 0;) {
         if (name[i] == '.') {
-            parent = !memchr(name, '.', i);
-            k = (struct key){ .hash = h, .name = name + i + 1,
-                              .kinds = 1u << PATTERN_MORE | (unsigned)parent << PATTERN_ONE };
+            k = (struct key){ .hash = h, .name = name + i + 1, .kinds = 1u << PATTERN_MORE };
+            if (name + i == first)
+                k.kinds |= 1u << PATTERN_ONE;
             visit(p, &k, port, fn, data);
         }
         h = hash_byte(h, (unsigned char)name[i]);
@@ -155,11 +163,11 @@ static void note_prefix(struct sbx_policy *p, uint8_t len)
         p->prefixes[p->n_prefixes++] = len;
 }
 
-static void put(const struct sbx_policy *p, struct index *x, size_t i, uint64_t hash)
+static void put(struct sbx_policy *p, size_t i, uint64_t hash)
 {
-    uint32_t *head = bucket(p, x, hash);
+    uint32_t *head = bucket(p, hash);
 
-    x->nodes[i] = (struct index_node){ hash, *head };
+    p->nodes[i] = (struct index_node){ hash, *head };
     *head = (uint32_t)i;
 }
 
@@ -168,39 +176,54 @@ static bool is_one_of_many(const struct sbx_policy *p, uint64_t hash)
 {
     unsigned same = 0;
 
-    for (uint32_t i = *bucket(p, &p->ports, hash); i != NO_RULE && same < MANY_RULES; i = p->ports.nodes[i].next)
-        same += p->ports.nodes[i].hash == hash;
+    for (uint32_t i = *bucket(p, hash); i != NO_RULE && same < MANY_RULES; i = p->nodes[i].next)
+        same += p->nodes[i].hash == hash;
     return same == MANY_RULES;
 }
 
-/* From the last rule to the first, each put at the head: chains keep the order of the rules. */
-static void build_index(struct sbx_policy *p)
+/* Hashes of all rules; which host parts have many of them. */
+static void find_crowds(struct sbx_policy *p, uint64_t *hashes)
 {
     for (size_t i = 0; i <= p->mask; i++)
-        p->hosts.buckets[i] = p->ports.buckets[i] = NO_RULE;
-    for (size_t i = p->n; i-- > 0;) {
+        p->buckets[i] = NO_RULE;
+    for (size_t i = 0; i < p->n; i++) {
         const struct sbx_pattern *x = &p->rules[i].pattern;
-        uint64_t hash;
 
+        hashes[i] = hash_pattern(x);
         if (x->kind == PATTERN_INERT)
             continue;
-        hash = hash_pattern(x);
-        put(p, &p->hosts, i, hash);
-        if (x->port_lo == x->port_hi && is_one_of_many(p, hash)) {
-            p->many[hash >> 58] |= 1ull << (hash >> 52 & 63);
-            hash = hash_port(hash, x->port_lo);
-        }
-        put(p, &p->ports, i, hash);
         if (x->kind == PATTERN_CIDR)
             note_prefix(p, x->prefix_len);
+        if (has_many(p, hashes[i]))
+            continue;
+        if (is_one_of_many(p, hashes[i]))
+            p->many[hashes[i] >> 58] |= 1ull << (hashes[i] >> 52 & 63);
+        else
+            put(p, i, hashes[i]);
     }
 }
 
-static bool make_index(struct sbx_policy *p, struct index *x)
+/* From the last rule to the first, each put at the head: chains keep the order of the rules. */
+static bool build_index(struct sbx_policy *p)
 {
-    x->nodes = sbx_arena_array(p->arena, p->n, sizeof(*x->nodes));
-    x->buckets = sbx_arena_array(p->arena, p->mask + 1, sizeof(*x->buckets));
-    return x->nodes && x->buckets;
+    SBX_AUTO_FREE uint64_t *hashes = calloc(p->n + 1, sizeof(*hashes));
+    SBX_AUTO_FREE uint32_t *crowd = calloc(p->n + 1, sizeof(*crowd));
+    size_t n = 0;
+
+    p->nodes = sbx_arena_array(p->arena, p->n, sizeof(*p->nodes));
+    p->buckets = sbx_arena_array(p->arena, p->mask + 1, sizeof(*p->buckets));
+    if (!p->nodes || !p->buckets || !hashes || !crowd)
+        return false;
+    find_crowds(p, hashes);
+    for (size_t i = 0; i <= p->mask; i++)
+        p->buckets[i] = NO_RULE;
+    for (size_t i = p->n; i-- > 0;)
+        if (p->rules[i].pattern.kind != PATTERN_INERT && !has_many(p, hashes[i]))
+            put(p, i, hashes[i]);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->rules[i].pattern.kind != PATTERN_INERT && has_many(p, hashes[i]))
+            crowd[n++] = (uint32_t)i;
+    return sbx_crowds_make(&p->crowds, p->arena, p->rules, hashes, crowd, n);
 }
 
 static bool copy_rules(struct sbx_policy *p, const struct sbx_rule *rules, size_t n)
@@ -238,9 +261,8 @@ enum sbx_code sbx_policy_new(const struct sbx_rule *rules, size_t n, struct sbx_
     p->n = n;
     p->mask = buckets - 1;
     p->rules = sbx_arena_array(arena, n, sizeof(*p->rules));
-    if (!p->rules || !make_index(p, &p->hosts) || !make_index(p, &p->ports) || !copy_rules(p, rules, n))
+    if (!p->rules || !copy_rules(p, rules, n) || !build_index(p))
         return sbx_err_set(err, SBX_NO_MEMORY, "network rules: no memory");
-    build_index(p);
     arena = NULL; /* the policy owns it, being in it */
     *ret = p;
     return SBX_OK;
