@@ -24,13 +24,6 @@ void sbx_login_release(struct sbx_login *l)
     *l = (struct sbx_login){ 0 };
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static bool is_hub(const char *registry) { return strcmp(registry, "docker.io") == 0; }
 
 /* Host of a key of `auths`: with or without scheme and path. */
@@ -67,14 +60,16 @@ static enum sbx_code give(const char *user, const char *secret, const char *iden
 static enum sbx_code from_entry(const json_t *entry, struct sbx_login *ret, const char **ret_remark,
                                 struct sbx_err *err)
 {
-    const char *text = text_of(entry, "auth"), *identity = text_of(entry, "identitytoken");
+    const char *text = sbx_json_text_of(entry, "auth"),
+               *identity = sbx_json_text_of(entry, "identitytoken");
     size_t len = strlen(text), room = len / 4 * 3 + 4;
     char *plain = NULL, *colon;
     enum sbx_code rc = SBX_OK;
     int n;
 
-    if (*identity || (!*text && *text_of(entry, "username")))
-        return give(text_of(entry, "username"), text_of(entry, "password"), identity, ret, err);
+    if (*identity || (!*text && *sbx_json_text_of(entry, "username")))
+        return give(sbx_json_text_of(entry, "username"), sbx_json_text_of(entry, "password"),
+                    identity, ret, err);
     if (!*text)
         return SBX_OK;
     plain = calloc(1, room + 1);
@@ -125,10 +120,11 @@ static enum sbx_code from_helper(const char *helper, const char *registry, struc
         return SBX_OK;
     }
     answer = status == 0 ? json_loadb(out.ptr ? out.ptr : "", out.len, 0, NULL) : NULL;
-    if (answer && strcmp(text_of(answer, "Username"), "<token>") == 0)
-        rc = give("", "", text_of(answer, "Secret"), ret, err);
+    if (answer && strcmp(sbx_json_text_of(answer, "Username"), "<token>") == 0)
+        rc = give("", "", sbx_json_text_of(answer, "Secret"), ret, err);
     else if (answer)
-        rc = give(text_of(answer, "Username"), text_of(answer, "Secret"), NULL, ret, err);
+        rc = give(sbx_json_text_of(answer, "Username"), sbx_json_text_of(answer, "Secret"), NULL,
+                  ret, err);
     else if (!out.len || !strstr(out.ptr, "credentials not found"))
         *ret_remark = remark(helper, status, out.ptr ? out.ptr : "", arena);
     if (out.ptr)
@@ -139,7 +135,7 @@ static enum sbx_code from_helper(const char *helper, const char *registry, struc
 enum sbx_code sbx_login_from(const json_t *config, const char *registry, struct sbx_arena *arena,
                              struct sbx_login *ret, const char **ret_remark, struct sbx_err *err)
 {
-    const char *key, *helper = text_of(config, "credsStore");
+    const char *key, *helper = sbx_json_text_of(config, "credsStore");
     json_t *value;
 
     *ret_remark = NULL;

@@ -77,24 +77,13 @@ static bool add_kits(json_t *rules, const struct sbx_plan *p, const struct sbx_u
     return true;
 }
 
-static json_t *strings(const char *const *v)
-{
-    json_t *list = json_array();
-
-    for (; v && *v; v++)
-        if (json_array_append_new(list, json_string(*v))) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
 static json_t *hosts_json(const struct sbx_user_policy *policy)
 {
     json_t *o = json_object();
 
     for (size_t i = 0; i < policy->n_hosts; i++)
-        if (json_object_set_new(o, policy->hosts[i].name, strings(policy->hosts[i].addresses))) {
+        if (json_object_set_new(o, policy->hosts[i].name,
+                                sbx_json_strings(policy->hosts[i].addresses))) {
             json_decref(o);
             return NULL;
         }
@@ -120,8 +109,8 @@ enum sbx_code sbx_gate_config_json(const struct sbx_plan *p, const struct sbx_us
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     out = json_pack("{s:i, s:s, s:i, s:O, s:o, s:o, s:{s:i, s:i}, s:n}", "version", 1, "sandbox",
                     p->name, "generation", (int)generation, "rules", rules, "hosts",
-                    hosts_json(policy), "publicTestRanges", strings(policy->test_ranges), "limits",
-                    "tunnels", TUNNELS, "tunnelsPerHost", TUNNELS_PER_HOST, "upstream");
+                    hosts_json(policy), "publicTestRanges", sbx_json_strings(policy->test_ranges),
+                    "limits", "tunnels", TUNNELS, "tunnelsPerHost", TUNNELS_PER_HOST, "upstream");
     if (!out)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     *ret = out;

@@ -2,6 +2,7 @@
 #include "sbx/plan.h"
 
 #include "keys.h"
+#include "sbx/json.h"
 
 #include <string.h>
 
@@ -27,14 +28,7 @@ static bool put_int(json_t *o, const char *key, int64_t value)
 
 static bool put_strs(json_t *o, const char *key, const char *const *v)
 {
-    json_t *list = json_array();
-
-    for (; v && *v; v++)
-        if (json_array_append_new(list, json_string(*v))) {
-            json_decref(list);
-            return false;
-        }
-    return put(o, key, list);
+    return put(o, key, sbx_json_strings(v));
 }
 
 static bool put_mode(json_t *o, const char *key, unsigned mode)

@@ -3,7 +3,6 @@
 
 #include "sbx/file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -182,20 +181,17 @@ enum sbx_code sbx_sandbox_remove(struct sbx_engine *e, const char *name, bool fo
 
 static enum sbx_code remove_all(struct sbx_engine *e, struct sbx_err *err)
 {
-    char path[4096];
-    DIR *dir;
-    enum sbx_code rc = SBX_OK;
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    const char *const *names;
+    size_t n = 0;
+    enum sbx_code rc = arena ? sbx_sandbox_names(e, arena, &names, &n, err)
+                             : sbx_out_of_memory(err);
 
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    for (struct dirent *d; dir && !rc && (d = readdir(dir));)
-        if (d->d_name[0] != '.' && !sbx_name_check(d->d_name, NULL)) {
-            rc = sbx_sandbox_remove(e, d->d_name, true, err);
-            if (rc == SBX_NOT_FOUND)
-                rc = SBX_OK;
-        }
-    if (dir)
-        closedir(dir);
+    for (size_t i = 0; !rc && i < n; i++) {
+        rc = sbx_sandbox_remove(e, names[i], true, err);
+        if (rc == SBX_NOT_FOUND)
+            rc = SBX_OK;
+    }
     return rc;
 }
 

@@ -1,7 +1,6 @@
 /* Looking: nothing here takes a lock or changes anything. */
 #include "box.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -154,48 +153,26 @@ static void describe(struct world *w, struct sbx_box *box, struct sbx_sandbox_in
     set_status(w, box, info);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct sbx_sandbox_info *)a)->name,
-                  ((const struct sbx_sandbox_info *)b)->name);
-}
-
-static size_t count_entries(DIR *dir)
-{
-    size_t n = 0;
-
-    while (readdir(dir))
-        n++;
-    rewinddir(dir);
-    return n;
-}
-
 enum sbx_code sbx_sandbox_list(struct sbx_engine *e, struct sbx_arena *arena,
                                struct sbx_sandbox_info **ret, size_t *ret_n, struct sbx_err *err)
 {
     struct world w = { .e = e, .arena = arena };
-    char path[4096];
+    const char *const *names;
     struct sbx_sandbox_info *v;
-    size_t n = 0, most;
-    DIR *dir;
+    size_t n_names, n = 0;
+    enum sbx_code rc = sbx_sandbox_names(e, arena, &names, &n_names, err);
 
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    if (!dir && errno != ENOENT)
-        return sbx_err_errno(err, "%s", path);
-    most = dir ? count_entries(dir) : 0;
-    v = sbx_arena_array(arena, most + 1, sizeof(*v));
-    for (struct dirent *d; v && dir && n < most && (d = readdir(dir));) {
-        SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
-
-        if (!sbx_name_check(d->d_name, NULL) && !sbx_box_peek(e, d->d_name, &box, NULL))
-            describe(&w, &box, &v[n++]);
-    }
-    if (dir)
-        closedir(dir);
+    if (rc)
+        return rc;
+    v = sbx_arena_array(arena, n_names + 1, sizeof(*v));
     if (!v)
         return sbx_out_of_memory(err);
-    qsort(v, n, sizeof(*v), by_name);
+    for (size_t i = 0; i < n_names; i++) {
+        SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
+
+        if (!sbx_box_peek(e, names[i], &box, NULL))
+            describe(&w, &box, &v[n++]);
+    }
     *ret = v;
     *ret_n = n;
     return SBX_OK;

@@ -1,7 +1,6 @@
 /* Which sandbox is the one that a create would make again: `run` attaches to it. */
 #include "box.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,7 +129,7 @@ static enum sbx_code consider(struct sbx_engine *e, const char *name, const stru
     SBX_AUTO(sbx_box) box = SBX_BOX_INIT;
     const char *differs;
 
-    if (sbx_name_check(name, NULL) || sbx_box_peek(e, name, &box, NULL) || !box.has_record ||
+    if (sbx_box_peek(e, name, &box, NULL) || !box.has_record ||
         box.record.phase != SBX_STATE_READY || strcmp(box.record.agent, want->agent) ||
         sbx_planfile_read(&box, NULL) || strcmp(box.plan->workdir, want->workdir))
         return SBX_OK;
@@ -154,21 +153,18 @@ enum sbx_code sbx_sandbox_find(struct sbx_engine *e, const struct sbx_create *c,
     unsigned what = SBX_SAME_KITS | SBX_SAME_ARGS | SBX_SAME_WORKSPACES |
                     (runtime ? SBX_SAME_RUNTIME : 0);
     SBX_AUTO_PTR(sbx_plan) want = NULL;
+    const char *const *names;
+    size_t n = 0;
     enum sbx_code rc;
-    char path[4096];
-    DIR *dir;
 
     *ret = (struct sbx_found){ 0 };
     if (!c->n_workspaces)
         return SBX_OK;
     rc = want_plan(e, c, &want, err);
-    if (rc)
-        return rc;
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    for (struct dirent *d; !rc && dir && (d = readdir(dir));)
-        rc = consider(e, d->d_name, c, want, what, arena, ret);
-    if (dir)
-        closedir(dir);
-    return rc ? sbx_out_of_memory(err) : SBX_OK;
+    if (!rc)
+        rc = sbx_sandbox_names(e, arena, &names, &n, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        if (consider(e, names[i], c, want, what, arena, ret))
+            rc = sbx_out_of_memory(err);
+    return rc;
 }

@@ -3,7 +3,6 @@
 
 #include "sbx/file.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,23 +52,21 @@ static enum sbx_code refresh(struct sbx_engine *e, const char *name, struct sbx_
 /* One that cannot follow keeps no other from following. */
 static enum sbx_code refresh_all(struct sbx_engine *e, struct sbx_err *err)
 {
-    char path[4096];
-    DIR *dir;
-    enum sbx_code rc = SBX_OK;
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    const char *const *names;
+    size_t n = 0;
+    enum sbx_code rc = arena ? sbx_sandbox_names(e, arena, &names, &n, err)
+                             : sbx_out_of_memory(err);
 
-    snprintf(path, sizeof(path), "%s/sandboxes", e->paths.state);
-    dir = opendir(path);
-    for (struct dirent *d; dir && (d = readdir(dir));) {
+    for (size_t i = 0; i < n; i++) {
         struct sbx_err one = SBX_ERR_INIT;
-        enum sbx_code got = sbx_name_check(d->d_name, NULL) ? SBX_OK : refresh(e, d->d_name, &one);
+        enum sbx_code got = refresh(e, names[i], &one);
 
         if (!got || got == SBX_NOT_FOUND)
             continue;
         sbx_event_send(e, SBX_EVENT_WARNING, NULL, "%s", one.text);
         rc = rc ? rc : sbx_err_set(err, got, "%s", one.text);
     }
-    if (dir)
-        closedir(dir);
     return rc;
 }
 

@@ -9,18 +9,6 @@
 static const char *const phases[] = { "creating", "ready", "failed" };
 static const char *const nets[] = { "none", "enter", "create", "holder" };
 
-static json_t *strs_json(const char *const *v)
-{
-    json_t *list = json_array();
-
-    for (; v && *v; v++)
-        if (json_array_append_new(list, json_string(*v))) {
-            json_decref(list);
-            return NULL;
-        }
-    return list;
-}
-
 static json_t *ports_json(const struct sbx_record *r)
 {
     json_t *list = json_array();
@@ -49,10 +37,11 @@ enum sbx_code sbx_state_text(const struct sbx_record *r, struct sbx_buf *out, st
         r->holder, "createdAt", r->created_at, "lastUsedAt", r->last_used_at, "startedAt",
         r->started_at, "phase", phases[r->phase], "net", nets[r->net], "starts", (int)r->starts,
         "generation", (int)r->generation, "weakNetwork", r->weak_network, "strictStartup",
-        r->strict_startup, "learned", r->learned, "allowSockets", strs_json(r->allow_sockets),
-        "kitArgs", strs_json(r->kit_args), "env",
-        strs_json(r->env), "volumes", strs_json(r->volumes),
-        "sources", strs_json(r->sources), "places", strs_json(r->places), "ports", ports_json(r));
+        r->strict_startup, "learned", r->learned, "allowSockets",
+        sbx_json_strings(r->allow_sockets), "kitArgs", sbx_json_strings(r->kit_args), "env",
+        sbx_json_strings(r->env), "volumes", sbx_json_strings(r->volumes), "sources",
+        sbx_json_strings(r->sources), "places", sbx_json_strings(r->places), "ports",
+        ports_json(r));
     enum sbx_code rc;
 
     if (!o)
@@ -72,22 +61,6 @@ static int index_of(const json_t *o, const char *key, const char *const *names, 
         if (!strcmp(text, names[i]))
             return (int)i;
     return -1;
-}
-
-static const char *const *strs(struct sbx_arena *arena, const json_t *o, const char *key)
-{
-    const json_t *list = json_object_get(o, key);
-    size_t n = json_array_size(list);
-    const char **v = sbx_arena_array(arena, n + 1, sizeof(*v));
-
-    for (size_t i = 0; v && i < n; i++) {
-        const char *text = json_string_value(json_array_get(list, i));
-
-        v[i] = text ? sbx_arena_strdup(arena, text) : NULL;
-        if (!v[i])
-            return NULL;
-    }
-    return v;
 }
 
 static const char *str(struct sbx_arena *arena, const json_t *o, const char *key)
@@ -146,12 +119,13 @@ static bool fill(struct sbx_arena *arena, const json_t *o, struct sbx_record *r)
     r->weak_network = json_is_true(json_object_get(o, "weakNetwork"));
     r->strict_startup = json_is_true(json_object_get(o, "strictStartup"));
     r->learned = json_is_true(json_object_get(o, "learned"));
-    r->allow_sockets = strs(arena, o, "allowSockets");
-    r->kit_args = strs(arena, o, "kitArgs"); /* absent in the state of an older version: none */
-    r->env = strs(arena, o, "env");
-    r->volumes = strs(arena, o, "volumes");
-    r->sources = strs(arena, o, "sources");
-    r->places = strs(arena, o, "places");
+    r->allow_sockets = sbx_json_texts(json_object_get(o, "allowSockets"), arena);
+    r->kit_args = sbx_json_texts(json_object_get(o, "kitArgs"),
+                                 arena); /* absent in the state of an older version: none */
+    r->env = sbx_json_texts(json_object_get(o, "env"), arena);
+    r->volumes = sbx_json_texts(json_object_get(o, "volumes"), arena);
+    r->sources = sbx_json_texts(json_object_get(o, "sources"), arena);
+    r->places = sbx_json_texts(json_object_get(o, "places"), arena);
     if (!r->last_used_at)
         r->last_used_at = "";
     return phase >= 0 && net >= 0 && r->id && r->name && r->agent && r->runtime && r->image &&

@@ -278,3 +278,37 @@ enum sbx_code sbx_json_canonical(const json_t *value, struct sbx_buf *out)
     }
     return rc;
 }
+
+/* --- strings ------------------------------------------------------------------------------------ */
+
+const char *sbx_json_text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+json_t *sbx_json_strings(const char *const *list)
+{
+    json_t *out = json_array();
+
+    for (; out && list && *list; list++)
+        if (json_array_append_new(out, json_string(*list))) {
+            json_decref(out);
+            return NULL;
+        }
+    return out;
+}
+
+const char *const *sbx_json_texts(const json_t *list, struct sbx_arena *arena)
+{
+    size_t n = json_array_size(list);
+    const char **out = sbx_arena_array(arena, n + 1, sizeof(*out));
+
+    for (size_t i = 0; out && i < n; i++) {
+        out[i] = sbx_arena_strdup(arena, json_string_value(json_array_get(list, i)));
+        if (!out[i])
+            return NULL;
+    }
+    return out;
+}

@@ -66,7 +66,7 @@ enum sbx_code docker_remove(struct sbx_runtime *rt, const char *id, struct sbx_e
 /* The Engine's name without our prefix, for a container without our label. */
 static const char *plain_name(const json_t *json)
 {
-    const char *name = docker_text(json, "Name");
+    const char *name = sbx_json_text_of(json, "Name");
 
     return *name == '/' ? name + 1 : name;
 }
@@ -75,10 +75,10 @@ static enum sbx_code fill(const json_t *json, struct sbx_arena *arena, struct sb
 {
     const json_t *state = json_object_get(json, "State");
     const json_t *labels = json_object_get(json_object_get(json, "Config"), "Labels");
-    const char *name = docker_text(labels, SBX_LABEL_SANDBOX);
-    const char *started = docker_text(state, "StartedAt");
+    const char *name = sbx_json_text_of(labels, SBX_LABEL_SANDBOX);
+    const char *started = sbx_json_text_of(state, "StartedAt");
     struct sbx_container c = {
-        .id = sbx_arena_strdup(arena, docker_text(json, "Id")),
+        .id = sbx_arena_strdup(arena, sbx_json_text_of(json, "Id")),
         .name = sbx_arena_strdup(arena, *name ? name : plain_name(json)),
         .labels = docker_pairs(labels, arena),
         .running = json_is_true(json_object_get(state, "Running")),
@@ -131,8 +131,8 @@ enum sbx_code docker_list(struct sbx_runtime *rt, struct sbx_arena *arena,
     if (!list)
         return no_memory(err);
     for (size_t i = 0; i < n; i++) {
-        rc = docker_inspect(rt, docker_text(json_array_get(c.json, i), "Id"), arena, &list[used],
-                            err);
+        rc = docker_inspect(rt, sbx_json_text_of(json_array_get(c.json, i), "Id"), arena,
+                            &list[used], err);
         if (rc && rc != SBX_NOT_FOUND)
             return rc;
         used += rc == SBX_OK;

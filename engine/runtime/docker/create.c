@@ -23,7 +23,7 @@ static bool has(const char *const *list, const char *text)
 
 static json_t *caps_to_drop(const struct sbx_container_spec *s)
 {
-    json_t *out = docker_list_json(s->cap_drop);
+    json_t *out = sbx_json_strings(s->cap_drop);
 
     for (size_t i = 0; out && i < SBX_ARRAY_LEN(dropped); i++)
         if (!has(s->cap_add, dropped[i]) && !has(s->cap_drop, dropped[i]))
@@ -120,7 +120,7 @@ static json_t *host_config(const struct docker *d, const struct sbx_container_sp
         "NetworkMode",
         s->netns == SBX_NETNS_CONTAINER ? json_sprintf("container:%s", s->netns_ref)
                                         : json_string("none"),
-        "CapAdd", docker_list_json(s->cap_add), "CapDrop", caps_to_drop(s), "SecurityOpt",
+        "CapAdd", sbx_json_strings(s->cap_add), "CapDrop", caps_to_drop(s), "SecurityOpt",
         security(seccomp), "Sysctls", docker_pairs_json(s->sysctls), "Init", 0, "Privileged",
         s->privileged, "ReadonlyRootfs", s->read_only_root, "IpcMode", "private", "CgroupnsMode",
         "private", "NanoCpus", (json_int_t)(s->cpus * 1e9 + 0.5), "Memory", (json_int_t)s->memory,
@@ -156,8 +156,8 @@ json_t *docker_create_body(const struct docker *d, const struct sbx_container_sp
                            const char *seccomp)
 {
     json_t *body = json_pack("{s:s, s:o, s:[], s:o, s:s, s:s, s:s, s:o, s:b, s:{s:[s]}, s:o}",
-                             "Image", s->image, "Entrypoint", docker_list_json(s->argv), "Cmd",
-                             "Env", docker_list_json(s->env), "WorkingDir",
+                             "Image", s->image, "Entrypoint", sbx_json_strings(s->argv), "Cmd",
+                             "Env", sbx_json_strings(s->env), "WorkingDir",
                              s->workdir ? s->workdir : "", "User", "0:0", "StopSignal", "SIGTERM",
                              "Labels", labels(d, s), "Tty", 0, "Healthcheck", "Test", "NONE",
                              "HostConfig", host_config(d, s, seccomp));
@@ -240,7 +240,7 @@ static enum sbx_code post(struct docker *d, const struct sbx_container_spec *spe
         return sbx_err_set(err, SBX_EXISTS, "the name is taken by another container (%s)", name);
     if (rc)
         return rc;
-    id = strdup(docker_text(c.json, "Id"));
+    id = strdup(sbx_json_text_of(c.json, "Id"));
     if (!id || !*id) {
         free(id);
         return sbx_err_set(err, SBX_FAILED, "the Engine gave no id");

@@ -38,8 +38,8 @@ static int minor_of(const char *version)
 
 static enum sbx_code agree(struct docker *d, const json_t *answer, struct sbx_err *err)
 {
-    int newest = minor_of(docker_text(answer, "ApiVersion"));
-    int oldest = minor_of(docker_text(answer, "MinAPIVersion"));
+    int newest = minor_of(sbx_json_text_of(answer, "ApiVersion"));
+    int oldest = minor_of(sbx_json_text_of(answer, "MinAPIVersion"));
     int use = newest < API_MAX ? newest : API_MAX;
 
     if (!newest)
@@ -48,11 +48,11 @@ static enum sbx_code agree(struct docker *d, const json_t *answer, struct sbx_er
     if (use < API_MIN)
         return sbx_err_set(
             err, SBX_UNSUPPORTED, "Engine %s speaks API %s, at least 1.%d (Engine 20.10) is needed",
-            docker_text(answer, "Version"), docker_text(answer, "ApiVersion"), API_MIN);
+            sbx_json_text_of(answer, "Version"), sbx_json_text_of(answer, "ApiVersion"), API_MIN);
     if (oldest > use)
         return sbx_err_set(err, SBX_UNSUPPORTED,
                            "Engine %s needs API 1.%d or newer, this sbx speaks up to 1.%d",
-                           docker_text(answer, "Version"), oldest, API_MAX);
+                           sbx_json_text_of(answer, "Version"), oldest, API_MAX);
     snprintf(d->api, sizeof(d->api), "/v1.%d", use);
     d->console_size = use >= 42;
     return SBX_OK;
@@ -61,7 +61,8 @@ static enum sbx_code agree(struct docker *d, const json_t *answer, struct sbx_er
 /* Another kernel cannot be gated (decision C9): doors made here are invisible there. */
 static enum sbx_code same_kernel(const json_t *answer, struct sbx_err *err)
 {
-    const char *kernel = docker_text(answer, "KernelVersion"), *os = docker_text(answer, "Os");
+    const char *kernel = sbx_json_text_of(answer, "KernelVersion"),
+               *os = sbx_json_text_of(answer, "Os");
     struct utsname here;
 
     if (*os && strcmp(os, "linux") != 0)
@@ -105,11 +106,11 @@ static enum sbx_code probe(struct docker *d, const struct sbx_runtime_config *co
         rc = same_kernel(c.json, err);
     if (rc)
         return rc;
-    component = docker_text(json_array_get(json_object_get(c.json, "Components"), 0), "Name");
+    component = sbx_json_text_of(json_array_get(json_object_get(c.json, "Components"), 0), "Name");
     d->podman = strncmp(component, "Podman", 6) == 0;
     snprintf(d->version, sizeof(d->version), "%s%s", d->podman ? "podman " : "",
-             docker_text(c.json, "Version"));
-    snprintf(d->arch, sizeof(d->arch), "%s", docker_text(c.json, "Arch"));
+             sbx_json_text_of(c.json, "Version"));
+    snprintf(d->arch, sizeof(d->arch), "%s", sbx_json_text_of(c.json, "Arch"));
     d->rt.info.version = d->version;
     d->rt.info.netns_join_container = true;
     d->rt.info.can_enter = geteuid() == 0 && same_kernel(c.json, NULL) == SBX_OK;

@@ -86,13 +86,11 @@ enum sbx_code docker_unreachable(const struct docker *d, CURLcode code, int numb
 /* ---- JSON of answers ---- */
 
 /** Text below `key`; "" when there is none. Borrowed from the JSON. */
-const char *docker_text(const json_t *object, const char *key);
 /** A list of texts as a NULL-terminated array in arena (empty for null); NULL: no memory. */
 const char *const *docker_texts(const json_t *list, struct sbx_arena *arena);
 /** An object of texts as "K=V" lines. */
 const char *const *docker_pairs(const json_t *object, struct sbx_arena *arena);
 /** The other ways; NULL: no memory. */
-json_t *docker_list_json(const char *const *list);
 json_t *docker_pairs_json(const char *const *pairs);
 
 /** Find the socket that `docker_host` (NULL: the default) means; SBX_UNSUPPORTED for tcp and ssh. */

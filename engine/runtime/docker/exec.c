@@ -16,7 +16,7 @@
 static json_t *create_body(const struct docker *d, const struct sbx_exec *x)
 {
     json_t *body = json_pack("{s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:s}", "Cmd",
-                             docker_list_json(x->argv), "Env", docker_list_json(x->env),
+                             sbx_json_strings(x->argv), "Env", sbx_json_strings(x->env),
                              "AttachStdin", x->in >= 0, "AttachStdout", 1, "AttachStderr", 1, "Tty",
                              x->tty, "Privileged", x->privileged, "DetachKeys", DETACH_KEYS);
 
@@ -46,7 +46,7 @@ static enum sbx_code create_exec(struct docker *d, const char *container, const 
         return err ? err->code = SBX_UNAVAILABLE : SBX_UNAVAILABLE;
     if (rc)
         return rc;
-    *ret_id = strdup(docker_text(c.json, "Id"));
+    *ret_id = strdup(sbx_json_text_of(c.json, "Id"));
     return *ret_id ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 

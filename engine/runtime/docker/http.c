@@ -258,7 +258,7 @@ static enum sbx_code code_of_status(long status)
 enum sbx_code docker_failed(const struct docker_call *c, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(SBX_ERR_TEXT_MAX * 4);
-    const char *text = docker_text(c->json, "message");
+    const char *text = sbx_json_text_of(c->json, "message");
     enum sbx_code code = code_of_status(c->status);
     size_t len;
 

@@ -59,16 +59,16 @@ static enum sbx_code fill(const json_t *json, const char *reference, struct sbx_
 {
     const json_t *config = json_object_get(json, "Config");
     struct sbx_image i = {
-        .id = sbx_arena_strdup(arena, docker_text(json, "Id")),
+        .id = sbx_arena_strdup(arena, sbx_json_text_of(json, "Id")),
         .reference = sbx_arena_strdup(arena, reference),
         .env = docker_texts(json_object_get(config, "Env"), arena),
-        .workdir = sbx_arena_strdup(arena, docker_text(config, "WorkingDir")),
-        .user = sbx_arena_strdup(arena, docker_text(config, "User")),
+        .workdir = sbx_arena_strdup(arena, sbx_json_text_of(config, "WorkingDir")),
+        .user = sbx_arena_strdup(arena, sbx_json_text_of(config, "User")),
         .entrypoint = docker_texts(json_object_get(config, "Entrypoint"), arena),
         .cmd = docker_texts(json_object_get(config, "Cmd"), arena),
         .labels = docker_pairs(json_object_get(config, "Labels"), arena),
         .size = json_integer_value(json_object_get(json, "Size")),
-        .created = unix_time(docker_text(json, "Created")),
+        .created = unix_time(sbx_json_text_of(json, "Created")),
     };
 
     if (!i.id || !i.reference || !i.env || !i.workdir || !i.user || !i.entrypoint || !i.cmd ||
@@ -123,7 +123,7 @@ static enum sbx_code add_rows(const json_t *image, struct sbx_arena *arena, stru
     for (size_t i = 0; i < (count ? count : 1); i++) {
         const char *name = json_string_value(json_array_get(tags, i));
         struct sbx_image row = {
-            .id = sbx_arena_strdup(arena, docker_text(image, "Id")),
+            .id = sbx_arena_strdup(arena, sbx_json_text_of(image, "Id")),
             .env = none,
             .entrypoint = none,
             .cmd = none,
@@ -215,7 +215,8 @@ static enum sbx_code commit_body(struct docker *d, const char *container, json_t
     enum sbx_code rc = docker_do(d, &c, err, "GET", NULL, "/containers/%s/json", container);
 
     if (!rc)
-        rc = docker_do(d, &i, err, "GET", NULL, "/images/%s/json", docker_text(c.json, "Image"));
+        rc = docker_do(d, &i, err, "GET", NULL, "/images/%s/json",
+                       sbx_json_text_of(c.json, "Image"));
     if (rc)
         return rc;
     config = json_object_get(i.json, "Config");

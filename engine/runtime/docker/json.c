@@ -2,13 +2,6 @@
 
 #include <string.h>
 
-const char *docker_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 const char *const *docker_texts(const json_t *list, struct sbx_arena *arena)
 {
     size_t n = json_array_size(list), used = 0;
@@ -42,18 +35,6 @@ const char *const *docker_pairs(const json_t *object, struct sbx_arena *arena)
         if (!out[used++])
             return NULL;
     }
-    return out;
-}
-
-json_t *docker_list_json(const char *const *list)
-{
-    json_t *out = json_array();
-
-    for (; out && list && *list; list++)
-        if (json_array_append_new(out, json_string(*list))) {
-            json_decref(out);
-            return NULL;
-        }
     return out;
 }
 

@@ -38,7 +38,7 @@ static enum sbx_code read_json(const struct docker_parts *in, const char *name, 
 static enum sbx_code blob_path(const struct work *w, const json_t *descriptor, const char **ret,
                                struct sbx_err *err)
 {
-    const char *digest = docker_text(descriptor, "digest");
+    const char *digest = sbx_json_text_of(descriptor, "digest");
 
     if (!sbx_digest_valid(digest))
         return sbx_err_set(err, SBX_SCHEMA, "\"%.80s\" is not a sha256 digest", digest);
@@ -64,10 +64,10 @@ static enum sbx_code add_blob(struct work *w, const json_t *descriptor, const ch
 static json_t *tags_of(const json_t *descriptor)
 {
     const json_t *notes = json_object_get(descriptor, "annotations");
-    const char *name = docker_text(notes, "io.containerd.image.name");
+    const char *name = sbx_json_text_of(notes, "io.containerd.image.name");
 
     if (!*name)
-        name = docker_text(notes, "org.opencontainers.image.ref.name");
+        name = sbx_json_text_of(notes, "org.opencontainers.image.ref.name");
     if (!strchr(name, ':') || strchr(name, '@'))
         return json_array();
     return json_pack("[s]", name);
@@ -105,8 +105,8 @@ static bool for_us(const struct work *w, const json_t *descriptor)
 
     if (!platform)
         return true;
-    return strcmp(docker_text(platform, "os"), "linux") == 0 &&
-           (!*w->arch || strcmp(docker_text(platform, "architecture"), w->arch) == 0);
+    return strcmp(sbx_json_text_of(platform, "os"), "linux") == 0 &&
+           (!*w->arch || strcmp(sbx_json_text_of(platform, "architecture"), w->arch) == 0);
 }
 
 static enum sbx_code add_index(struct work *w, const json_t *index, const json_t *named, int depth,

@@ -33,7 +33,7 @@ static enum sbx_code add(struct loaded *l, const char *name, struct sbx_err *err
 /* "Loaded image: a:1" or "Loaded image ID: sha256:…" */
 static enum sbx_code take(void *ctx, const json_t *value, struct sbx_err *err)
 {
-    const char *text = docker_text(value, "stream"), *error = docker_text(value, "error");
+    const char *text = sbx_json_text_of(value, "stream"), *error = sbx_json_text_of(value, "error");
 
     if (*error)
         return sbx_err_set(err, SBX_SYNTAX, "the Engine does not take it: %s", error);

@@ -42,8 +42,8 @@ static enum sbx_code failed(const char *text, struct sbx_err *err)
 /* A line where a layer's status changed; bars and counters are for terminals of other programs. */
 static void say(struct pull *p, const json_t *value)
 {
-    const char *id = docker_text(value, "id"), *status = docker_text(value, "status");
-    const char *before = docker_text(p->last, id);
+    const char *id = sbx_json_text_of(value, "id"), *status = sbx_json_text_of(value, "status");
+    const char *before = sbx_json_text_of(p->last, id);
     json_int_t total = json_integer_value(
         json_object_get(json_object_get(value, "progressDetail"), "total"));
     SBX_AUTO(sbx_buf) line = SBX_BUF_INIT(4096);
@@ -66,7 +66,7 @@ static void say(struct pull *p, const json_t *value)
 
 static enum sbx_code take(void *ctx, const json_t *value, struct sbx_err *err)
 {
-    const char *text = docker_text(value, "error");
+    const char *text = sbx_json_text_of(value, "error");
 
     if (*text)
         return failed(text, err);
@@ -95,8 +95,9 @@ static enum sbx_code fetch(struct docker *d, const struct docker_name *name, con
     if (rc)
         return rc;
     if (c.status >= 400)
-        return *docker_text(c.json, "message") ? failed(docker_text(c.json, "message"), err)
-                                               : docker_failed(&c, err);
+        return *sbx_json_text_of(c.json, "message")
+                   ? failed(sbx_json_text_of(c.json, "message"), err)
+                   : docker_failed(&c, err);
     return docker_lines_end(&lines, err);
 }
 

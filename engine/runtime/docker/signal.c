@@ -57,7 +57,7 @@ static void kill_inside(struct docker *d, const char *container, pid_t inner, in
     create = json_pack("{s:[s,s,s], s:s}", "Cmd", "sh", "-c", script, "User", "0");
     if (docker_do(d, &c, NULL, "POST", create, "/containers/%s/exec", container))
         return;
-    id = strdup(docker_text(c.json, "Id"));
+    id = strdup(sbx_json_text_of(c.json, "Id"));
     if (id && docker_do(d, &c, NULL, "POST", start, "/exec/%s/start", id))
         return;
 }

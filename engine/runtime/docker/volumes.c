@@ -14,12 +14,12 @@ static bool is_ours(const struct docker *d, const json_t *volume)
 {
     const json_t *labels = json_object_get(volume, "Labels");
 
-    return strcmp(docker_text(labels, SBX_LABEL_APP), sbx_name_app(d->app)) == 0;
+    return strcmp(sbx_json_text_of(labels, SBX_LABEL_APP), sbx_name_app(d->app)) == 0;
 }
 
 static bool is_sized(const json_t *volume)
 {
-    return *docker_text(json_object_get(volume, "Options"), "size") != '\0';
+    return *sbx_json_text_of(json_object_get(volume, "Options"), "size") != '\0';
 }
 
 static json_t *body_of(const struct docker *d, const char *full, const char *name, int64_t size,
@@ -109,7 +109,7 @@ enum sbx_code docker_volume_list(struct sbx_runtime *rt, struct sbx_arena *arena
     if (!list)
         return no_memory(err);
     json_array_foreach(volumes, i, v) {
-        const char *name = docker_text(json_object_get(v, "Labels"), SBX_LABEL_VOLUME);
+        const char *name = sbx_json_text_of(json_object_get(v, "Labels"), SBX_LABEL_VOLUME);
 
         if (!*name)
             continue;

@@ -1,17 +1,5 @@
 #include "oci.h"
 
-static json_t *list(const char *const *items)
-{
-    json_t *out = json_array();
-
-    for (; out && items && *items; items++)
-        if (json_array_append_new(out, json_string_nocheck(*items))) {
-            json_decref(out);
-            return NULL;
-        }
-    return out;
-}
-
 static json_t *mounts(const struct sbx_container_spec *spec)
 {
     static const char *const kinds[] = { "bind", "volume", "tmpfs" };
@@ -47,9 +35,10 @@ json_t *oci_spec_json(const struct sbx_container_spec *s, const char *id, const 
         "s:f, s:I, s:I, s:b, s:b, s:b}",
         "version", 1, "id", id, "name", s->name, "app", app, "image", image->id, "hostname",
         or_empty(s->hostname), "workdir", s->workdir && *s->workdir ? s->workdir : "/", "argv",
-        list(s->argv), "env", list(s->env), "labels", list(s->labels), "mounts", mounts(s),
-        "layers", list(image->layers), "sysctls", list(s->sysctls), "capAdd", list(s->cap_add),
-        "capDrop", list(s->cap_drop), "netns", network(s), "user", image->user, "cpus", s->cpus,
+        sbx_json_strings(s->argv), "env", sbx_json_strings(s->env), "labels",
+        sbx_json_strings(s->labels), "mounts", mounts(s), "layers", sbx_json_strings(image->layers),
+        "sysctls", sbx_json_strings(s->sysctls), "capAdd", sbx_json_strings(s->cap_add), "capDrop",
+        sbx_json_strings(s->cap_drop), "netns", network(s), "user", image->user, "cpus", s->cpus,
         "memory", (json_int_t)s->memory, "pids", (json_int_t)s->pids, "privileged", s->privileged,
         "readOnlyRoot", s->read_only_root, "userns", s->userns_allowed);
 }

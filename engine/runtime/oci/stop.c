@@ -92,26 +92,13 @@ enum sbx_code oci_remove(struct sbx_runtime *rt, const char *id, struct sbx_err 
 
 /* ---- inspect, list ---- */
 
-static const char *const *copy_list(const json_t *list, struct sbx_arena *arena)
-{
-    size_t n = json_array_size(list);
-    const char **out = sbx_arena_array(arena, n + 1, sizeof(*out));
-
-    for (size_t i = 0; out && i < n; i++) {
-        out[i] = sbx_arena_strdup(arena, json_string_value(json_array_get(list, i)));
-        if (!out[i])
-            return NULL;
-    }
-    return out;
-}
-
 static enum sbx_code describe(const struct box *b, struct sbx_arena *arena,
                               struct sbx_container *ret, struct sbx_err *err)
 {
     struct sbx_container c = {
         .id = sbx_arena_strdup(arena, b->id),
         .name = sbx_arena_strdup(arena, box_text(b, "name")),
-        .labels = copy_list(json_object_get(b->spec, "labels"), arena),
+        .labels = sbx_json_texts(json_object_get(b->spec, "labels"), arena),
         .running = b->pid > 0,
         .pid = b->pid,
         .started_at = sbx_arena_strdup(arena, b->started_at),

@@ -225,9 +225,33 @@ static void only_the_oci_spelling_is_a_digest(void **state)
     assert_false(sbx_digest_valid(NULL));
 }
 
+static void strings_go_in_and_come_out(void **state)
+{
+    static const char *const words[] = { "a", "\xc3\xa9", "", NULL };
+    static const char *const not_utf8[] = { "a", "\xff", NULL };
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    SBX_AUTO_JSON json_t *list = sbx_json_strings(words), *none = sbx_json_strings(NULL);
+    SBX_AUTO_JSON json_t *object = json_pack("{s:s, s:i, s:[s, i]}", "text", "here", "n", 1, "mixed", "a", 1);
+    const char *const *back = sbx_json_texts(list, arena);
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(back[i], words[i]);
+    assert_null(back[3]);
+    assert_int_equal(json_array_size(none), 0);
+    assert_null(sbx_json_texts(NULL, arena)[0]);
+    assert_null(sbx_json_texts(json_object_get(object, "mixed"), arena));
+    assert_null(sbx_json_strings(not_utf8));
+    assert_string_equal(sbx_json_text_of(object, "text"), "here");
+    assert_string_equal(sbx_json_text_of(object, "n"), "");
+    assert_string_equal(sbx_json_text_of(object, "none"), "");
+    assert_string_equal(sbx_json_text_of(NULL, "none"), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_go_in_and_come_out),
         cmocka_unit_test(numbers_are_written_as_ecmascript_writes_them),
         cmocka_unit_test(every_double_reads_back),
         cmocka_unit_test(integers_that_a_double_would_round_are_refused),

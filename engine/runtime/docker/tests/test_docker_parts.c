@@ -243,10 +243,10 @@ static void log_ins_are_found_as_docker_finds_them(void **state)
             *p = *p == '-' ? '+' : *p == '_' ? '/' : *p;
         assert_true(EVP_DecodeBlock(plain, (unsigned char *)text, (int)strlen(text)) > 0);
         auth = json_loads((char *)plain, 0, NULL);
-        assert_string_equal(docker_text(auth, "username"), rows[i].user ? rows[i].user : "");
-        assert_string_equal(docker_text(auth, "password"),
+        assert_string_equal(sbx_json_text_of(auth, "username"), rows[i].user ? rows[i].user : "");
+        assert_string_equal(sbx_json_text_of(auth, "password"),
                             rows[i].password ? rows[i].password : "");
-        assert_string_equal(docker_text(auth, "identitytoken"),
+        assert_string_equal(sbx_json_text_of(auth, "identitytoken"),
                             rows[i].identity ? rows[i].identity : "");
     }
 }
