@@ -110,13 +110,16 @@
 #define SBX_GATE_BUFFER 262144          /* one read of a tunnel: copy was fastest with it */
 #define SBX_GATE_SMALL_BUFFER 16384     /* one read when the large ones are all in use */
 #define SBX_GATE_LARGE_BUFFERS 256      /* 64 MiB held for slow readers; behind it small ones */
+#define SBX_GATE_CROWD_BUFFER 65536     /* one read in a crowd: 30 us, and nobody waits longer for a turn */
 #define SBX_GATE_ROUNDS 1               /* reads of one side before others get their turn */
-#define SBX_GATE_LONG_NS 40000          /* a turn that takes longer makes a connection wait for small ones:
-                                           half the time of copying a large buffer */
+#define SBX_GATE_BULKY 16384            /* moved in a turn: the connection waits for those that move little */
 
 #define SBX_GATE_UNSENT 262144          /* given to a socket and not sent yet: one large buffer */
 #define SBX_GATE_WINDOW 131072          /* of a socket's receive buffer (the kernel doubles it) in a crowd */
 #define SBX_GATE_CROWD 64               /* connections that may have as large a window as the kernel gives */
+#define SBX_GATE_YOUNG 8                /* turns in which a connection is new; setting one up takes five */
+#define SBX_GATE_DEST_FEW 16            /* connections lately that make a destination no busier than others */
+#define SBX_GATE_DESTS_IDLE 256         /* destinations remembered without a connection; about 80 KiB */
 #define SBX_GATE_TRIM 256               /* connections whose memory is worth giving back */
 
 /* files, bytes */

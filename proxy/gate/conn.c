@@ -9,21 +9,25 @@
 
 #define IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* a head and what came with it */
 
-static void run_timed(struct sbx_conn *c)
-{
-    uint64_t began = sbx_loop_ns();
+enum { CLASS_OPEN, CLASS_NEW, CLASS_LAST = SBX_LOOP_CLASSES - 1 };
 
-    sbx_conn_run(c);
-    c->bulky = sbx_loop_ns() - began > SBX_GATE_LONG_NS;
+unsigned sbx_conn_class(const struct sbx_conn *c)
+{
+    unsigned rank = 0;
+
+    if (c->gone || c->bulky)
+        return CLASS_LAST;
+    if (c->turns >= SBX_GATE_YOUNG && sbx_conn_is_active(c->state))
+        return CLASS_OPEN;
+    if (c->asked.dest)
+        rank = sbx_dest_rank(c->asked.dest, c->gate->loop.now, CLASS_LAST - CLASS_NEW);
+    return CLASS_NEW + rank;
 }
 
-/* Who took long the last time waits until the small things of this round are done. */
-static void run_or_wait(struct sbx_conn *c)
+void sbx_conn_wake(struct sbx_conn *c, bool last)
 {
-    if (c->bulky)
-        sbx_loop_again(&c->gate->loop, &c->turn);
-    else
-        run_timed(c);
+    c->turn.class = last ? CLASS_LAST : sbx_conn_class(c);
+    sbx_loop_again(&c->gate->loop, &c->turn);
 }
 
 static void on_client(struct sbx_source *s, uint32_t events)
@@ -31,13 +35,8 @@ static void on_client(struct sbx_source *s, uint32_t events)
     struct sbx_conn *c = sbx_container_of(s, struct sbx_conn, client.source);
 
     sbx_side_note(&c->client, events);
-    if ((events & (EPOLLERR | EPOLLHUP)) &&
-        (c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
-         c->state == SBX_CONN_CHAIN || c->state == SBX_CONN_FORWARD)) {
-        sbx_conn_close(c, true);
-        return;
-    }
-    run_or_wait(c);
+    c->gone |= (events & (EPOLLERR | EPOLLHUP)) != 0;
+    sbx_conn_wake(c, false);
 }
 
 static void drop_server(struct sbx_conn *c)
@@ -52,7 +51,7 @@ static void on_server(struct sbx_source *s, uint32_t events)
 
     sbx_side_note(&c->server, events);
     if (sbx_conn_is_active(c->state) || c->state == SBX_CONN_CHAIN)
-        run_or_wait(c);
+        sbx_conn_wake(c, (events & EPOLLERR) != 0);
     else if (c->server.tls ? !sbx_intercept_still(c) : events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
 }
@@ -74,6 +73,9 @@ static void on_timer(struct sbx_timer *t)
         sbx_resolve_cancel(&c->waiter);
         sbx_answer_error(c, 504, c->asked.via ? "upstream-timeout" : "resolve-timeout",
                          "the host's resolver did not answer in time");
+        return;
+    case SBX_CONN_ADMITTED:
+        sbx_judge_run(c);
         return;
     case SBX_CONN_DIALING:
         sbx_dial_timeout(c);
@@ -102,7 +104,19 @@ static void on_timer(struct sbx_timer *t)
 
 static void on_turn(struct sbx_turn *t)
 {
-    run_timed(sbx_container_of(t, struct sbx_conn, turn));
+    struct sbx_conn *c = sbx_container_of(t, struct sbx_conn, turn);
+    uint64_t moved = c->gate->pool.moved;
+    bool again;
+
+    if (c->turns < SBX_GATE_YOUNG)
+        c->turns++;
+    sbx_conn_run(c);
+    c->bulky = c->gate->pool.moved - moved >= SBX_GATE_BULKY;
+    again = !sbx_list_empty(&t->node);
+    if (!again || c->state == SBX_CONN_DEAD)
+        return;
+    sbx_list_remove(&t->node); /* to the class that it has now */
+    sbx_conn_wake(c, false);
 }
 
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms)
@@ -179,6 +193,7 @@ struct sbx_conn *sbx_conn_open(struct sbx_gate *g, int fd)
     sbx_list_append(&g->pending, &c->node);
     g->nconns++;
     g->accepted++;
+    g->pool.crowded = g->nconns >= SBX_GATE_CROWD;
     return c;
 }
 
@@ -206,7 +221,7 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
 
     if (c->state == SBX_CONN_DEAD)
         return;
-    if ((c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
+    if ((c->state == SBX_CONN_ADMITTED || c->state == SBX_CONN_RESOLVING || c->state == SBX_CONN_DIALING ||
          c->state == SBX_CONN_CHAIN || c->state == SBX_CONN_SHAKE) && !c->asked.logged)
         sbx_log_asked(c, "error", "client-closed", 0);
     if (c->state == SBX_CONN_TUNNEL)
@@ -229,6 +244,7 @@ void sbx_conn_close(struct sbx_conn *c, bool reset)
     sbx_list_append(&g->dead, &c->node);
     sbx_asked_clear(c);
     g->nconns--;
+    g->pool.crowded = g->nconns >= SBX_GATE_CROWD;
 }
 
 static void free_conn(struct sbx_conn *c)
@@ -420,8 +436,19 @@ static void run_head(struct sbx_conn *c)
     }
 }
 
+/* A client that has left for good waits for nothing; elsewhere reading finds out what it has left behind. */
+static bool is_pointless(const struct sbx_conn *c)
+{
+    return c->gone && (c->state == SBX_CONN_ADMITTED || c->state == SBX_CONN_RESOLVING ||
+                       c->state == SBX_CONN_DIALING || c->state == SBX_CONN_CHAIN || c->state == SBX_CONN_FORWARD);
+}
+
 void sbx_conn_run(struct sbx_conn *c)
 {
+    if (is_pointless(c)) {
+        sbx_conn_close(c, true);
+        return;
+    }
     switch (c->state) {
     case SBX_CONN_HEAD:
         run_head(c);
@@ -447,8 +474,13 @@ void sbx_conn_run(struct sbx_conn *c)
     case SBX_CONN_LINGER:
         sbx_linger_run(c);
         return;
-    case SBX_CONN_RESOLVING:
+    case SBX_CONN_ADMITTED:
+        sbx_judge_run(c);
+        return;
     case SBX_CONN_DIALING:
+        sbx_dial_run(c);
+        return;
+    case SBX_CONN_RESOLVING:
     case SBX_CONN_DEAD:
         return;
     }

@@ -43,7 +43,7 @@ static int try_address(struct sbx_conn *c, struct sbx_attempt *t, const struct i
     if (c->gate->nactive >= SBX_GATE_CROWD)
         sbx_socket_crowd(fd);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    *t = (struct sbx_attempt){ { fd, on_attempt, true }, c, *a, c->gate->loop.now };
+    *t = (struct sbx_attempt){ { fd, on_attempt, true }, c, *a, c->gate->loop.now, 0 };
     if ((connect(fd, (struct sockaddr *)&ss, len) && errno != EINPROGRESS) ||
         sbx_loop_add(&c->gate->loop, &t->source, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
         saved = errno;
@@ -177,10 +177,19 @@ static void dial_next(struct sbx_conn *c, int cause)
 static void on_attempt(struct sbx_source *s, uint32_t events)
 {
     struct sbx_attempt *t = sbx_container_of(s, struct sbx_attempt, source);
-    struct sbx_conn *c = t->conn;
+
+    t->events |= events;
+    sbx_conn_wake(t->conn, false);
+}
+
+static void look_at(struct sbx_conn *c, struct sbx_attempt *t)
+{
+    struct sbx_source *s = &t->source;
+    uint32_t events = t->events;
     int cause = 0;
     socklen_t len = sizeof(cause);
 
+    t->events = 0;
     if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &cause, &len))
         cause = errno;
     if (cause) {
@@ -204,6 +213,13 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
         sbx_chain_start(c);
     else
         sbx_dial_connected(c, false);
+}
+
+void sbx_dial_run(struct sbx_conn *c)
+{
+    for (unsigned i = 0; i < SBX_GATE_ATTEMPTS && c->state == SBX_CONN_DIALING; i++)
+        if (c->attempts[i].source.fd >= 0 && c->attempts[i].events)
+            look_at(c, &c->attempts[i]);
 }
 
 bool sbx_asked_is_safe(const struct sbx_asked *a)

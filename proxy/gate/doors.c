@@ -10,7 +10,8 @@
 #include "fds.h"
 
 #define DOORS_MAX SBX_FDS_MAX /* listeners; the helper hands over one a family */
-#define ACCEPTS 64          /* connections of one door before others get their turn */
+#define ACCEPTS 4           /* connections of one door before others get their turn: 40 us */
+#define ACCEPTS_MAX 64      /* the same as long as its queue, which the kernel bounds, is not empty */
 #define HELPER_MS 10000     /* the helper answers at once or is stuck */
 #define PROXY_PORT 3128
 #define DNS_PORT 53
@@ -18,6 +19,7 @@
 struct listener {
     struct sbx_source source;
     struct sbx_doors *doors;
+    unsigned accepts; /* that it may take now */
 };
 
 struct sbx_doors {
@@ -113,16 +115,20 @@ static void on_paused(struct sbx_timer *t)
 
 static void on_listener(struct sbx_source *s, uint32_t events)
 {
-    struct sbx_doors *d = sbx_container_of(s, struct listener, source)->doors;
+    struct listener *l = sbx_container_of(s, struct listener, source);
+    struct sbx_doors *d = l->doors;
+    unsigned may = l->accepts;
 
     (void)events;
-    for (unsigned i = 0; i < ACCEPTS; i++) {
+    l->accepts = may < ACCEPTS_MAX ? 2 * may : may;
+    for (unsigned i = 0; i < may; i++) {
         int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd >= 0) {
             take(d, fd);
             continue;
         }
+        l->accepts = ACCEPTS;
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             sbx_conn_shed(d->gate);
             watch_listeners(d, 0);
@@ -146,7 +152,7 @@ static enum sbx_code keep_doors(struct sbx_doors *d, char *text, const int *fds,
         if (i == nfds)
             return sbx_err_set(err, SBX_SYNTAX, "helper sent %u doors and names more", nfds);
         if (strncmp(word, "tcp", 3) == 0 && d->n < DOORS_MAX)
-            d->listeners[d->n++] = (struct listener){ { .fd = fds[i++], .on = on_listener }, d };
+            d->listeners[d->n++] = (struct listener){ { .fd = fds[i++], .on = on_listener }, d, ACCEPTS };
         else if (strncmp(word, "udp", 3) == 0 && *ret_udp < 0)
             *ret_udp = fds[i++];
         else

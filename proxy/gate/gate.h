@@ -4,7 +4,8 @@
  * the steps a connection goes through:
  *
  *     conn.c    HEAD       bytes of a request head come in; transparent.c skips this state
- *     judge.c              by name and port; RESOLVING (resolve.c); by address
+ *     judge.c   ADMITTED   by name and port; waits for its turn among others to the same destination;
+ *               RESOLVING  (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
  *     chain.c   CHAIN      a tunnel through the proxy of this machine, where it has one
  *     tunnel.c  TUNNEL     CONNECT, transparent, upgraded: bytes both ways; hold.c: the first ones;
@@ -31,9 +32,13 @@
 #include "target.h"
 #include "upstream.h"
 
+/** A destination: how many connections there are, and how many came lately. */
 struct sbx_dest {
     struct sbx_dest *next;
+    struct sbx_list node; /**< of those that nobody is connected to now */
     unsigned count;
+    unsigned lately;      /**< connections begun; halved every second */
+    uint64_t lately_at;   /**< loop time of the last halving */
     uint16_t port;
     char host[SBX_HOST_MAX + 3];
 };
@@ -70,6 +75,8 @@ struct sbx_gate {
     unsigned crowd;              /**< most connections since memory was given back */
     bool trimmed;                /**< it was, while some of a crowd were still there */
     struct sbx_dest *dests[SBX_GATE_DEST_BUCKETS];
+    struct sbx_list idle_dests;  /**< remembered though nobody is connected, the oldest first */
+    unsigned nidle_dests;
     struct sbx_doors *doors;
     struct sbx_control *control;
     struct sbx_inbound *inbound; /**< inbound.c; NULL until a port is published */
@@ -80,7 +87,7 @@ struct sbx_gate {
 enum sbx_conn_state {
     SBX_CONN_HEAD, SBX_CONN_RESOLVING, SBX_CONN_DIALING, SBX_CONN_CHAIN, SBX_CONN_TUNNEL, SBX_CONN_FORWARD,
     SBX_CONN_ANSWER, SBX_CONN_LINGER, SBX_CONN_DEAD, SBX_CONN_SHAKE,
-    SBX_CONN_H2,
+    SBX_CONN_H2, SBX_CONN_ADMITTED,
 };
 
 /** Is there a server, and the connection in the list of active ones? */
@@ -134,6 +141,7 @@ struct sbx_attempt {
     struct sbx_conn *conn;
     struct in6_addr address;
     uint64_t began; /**< loop time */
+    uint32_t events; /**< told and not looked at yet */
 };
 
 struct sbx_hold;      /* hold.c */
@@ -150,7 +158,9 @@ struct sbx_conn {
     struct sbx_turn turn;
     struct sbx_waiter waiter;
     uint64_t active_at;          /**< loop time of the last byte of a tunnel or body */
-    bool bulky;                  /**< its last turn was a long one */
+    unsigned turns;              /**< that it has had, up to SBX_GATE_YOUNG */
+    bool bulky;                  /**< its last turn moved much */
+    bool gone;                   /**< its client has reset it or ended for good */
     bool draining;               /**< a side has failed; the other one still gets what came before */
     struct sbx_buf in;           /**< from the client, not used yet */
     struct sbx_scan scan;
@@ -181,6 +191,12 @@ void sbx_conn_close(struct sbx_conn *c, bool reset);
 void sbx_conn_next(struct sbx_conn *c); /**< done with a request: the next head */
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms);
 void sbx_conn_run(struct sbx_conn *c); /**< go on in the present state */
+/**
+ * Queue its turn. Who goes first: open connections that move little; new ones, those to a destination with
+ * few others lately before those to one with many; last who moves much, and what is only cleaning up.
+ */
+void sbx_conn_wake(struct sbx_conn *c, bool last);
+unsigned sbx_conn_class(const struct sbx_conn *c); /**< of sbx_turn */
 void sbx_conn_shed(struct sbx_gate *g); /**< close the oldest connection without a server */
 void sbx_gate_free_dead(struct sbx_gate *g);
 /** Read into c->in, at most `max` bytes held. >0 bytes, 0 end, -1 nothing now, -2 failed. */
@@ -188,6 +204,7 @@ ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);
 
 /* judge.c */
 void sbx_judge_start(struct sbx_conn *c);
+void sbx_judge_run(struct sbx_conn *c); /**< ADMITTED: it is its turn */
 /** Find and dial the server of an allowed request; again, where a kept one has gone. */
 void sbx_judge_dial(struct sbx_conn *c);
 /** Is the open or pending connection still right under the present configuration? */
@@ -206,6 +223,7 @@ void sbx_transparent_accept(struct sbx_gate *g, int fd, const struct in6_addr *t
 
 /* dial.c */
 void sbx_dial_start(struct sbx_conn *c);
+void sbx_dial_run(struct sbx_conn *c); /**< DIALING: look at the attempts */
 /** Use the kept server of an intercepted connection, whatever addresses its name has now. False: none. */
 bool sbx_dial_reuse(struct sbx_conn *c);
 /** May the request be sent a second time? */
@@ -288,6 +306,9 @@ SBX_MUST_USE enum sbx_code sbx_gate_watch(struct sbx_gate *g, struct sbx_err *er
 /** Count a connection to host:port; NULL: no memory. */
 struct sbx_dest *sbx_dest_take(struct sbx_gate *g, const char *host, uint16_t port);
 void sbx_dest_give(struct sbx_gate *g, struct sbx_dest *d);
+/** How busy it is: 0 to `max`, one more for each doubling of what came lately. */
+unsigned sbx_dest_rank(const struct sbx_dest *d, uint64_t now, unsigned max);
+void sbx_dests_free(struct sbx_gate *g); /**< those that nobody is connected to */
 
 /* doors.c */
 struct sbx_doors;

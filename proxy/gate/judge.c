@@ -267,21 +267,39 @@ void sbx_judge_dial(struct sbx_conn *c)
     }
 }
 
-void sbx_judge_start(struct sbx_conn *c)
+/* By name and port, under the rules of now. False: answered. */
+static bool judge_name(struct sbx_conn *c)
 {
     struct sbx_asked *a = &c->asked;
 
-    sbx_gate_refresh(c->gate);
+    sbx_config_unref(a->config);
     a->config = sbx_config_ref(c->gate->config);
     a->verdict = sbx_config_judge(a->config, &a->host, a->port);
-    if (a->verdict.decision != SBX_ALLOW) {
+    if (a->verdict.decision != SBX_ALLOW)
         sbx_answer_denied(c, &a->verdict);
+    return a->verdict.decision == SBX_ALLOW;
+}
+
+void sbx_judge_start(struct sbx_conn *c)
+{
+    sbx_gate_refresh(c->gate);
+    if (!judge_name(c))
         return;
-    }
     if (!admit(c)) {
         sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
         return;
     }
+    c->state = SBX_CONN_ADMITTED;
+    if (c->inter || sbx_conn_class(c) <= c->turn.class)
+        sbx_judge_run(c);
+    else
+        sbx_conn_wake(c, false);
+}
+
+void sbx_judge_run(struct sbx_conn *c)
+{
+    if (c->asked.config != c->gate->config && !judge_name(c))
+        return;
     choose_upstream(c); /* before a kept server is used: it says whose addresses those are */
     if (!c->inter || (may_inject(c) && !sbx_dial_reuse(c)))
         sbx_judge_dial(c);

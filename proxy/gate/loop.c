@@ -16,16 +16,12 @@ uint64_t sbx_loop_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t monotonic_ms(void)
-{
-    return sbx_loop_ns() / 1000000;
-}
-
 enum sbx_code sbx_loop_init(struct sbx_loop *l, struct sbx_err *err)
 {
     memset(l, 0, sizeof(*l));
-    sbx_list_init(&l->turns);
-    l->now = monotonic_ms();
+    for (unsigned i = 0; i < SBX_LOOP_CLASSES; i++)
+        sbx_list_init(&l->turns[i]);
+    l->now = sbx_loop_ns() / 1000000;
     l->epfd = epoll_create1(EPOLL_CLOEXEC);
     return l->epfd < 0 ? sbx_err_errno(err, "epoll") : SBX_OK;
 }
@@ -144,12 +140,40 @@ int sbx_loop_arm(struct sbx_loop *l, struct sbx_timer *t, uint64_t ms)
 void sbx_loop_again(struct sbx_loop *l, struct sbx_turn *t)
 {
     if (sbx_list_empty(&t->node))
-        sbx_list_append(&l->turns, &t->node);
+        sbx_list_append(&l->turns[t->class], &t->node);
+}
+
+/* The first class in which somebody waits, looking around from `from`; SBX_LOOP_CLASSES: nobody does. */
+static unsigned waiting(const struct sbx_loop *l, unsigned from)
+{
+    for (unsigned i = 0; i < SBX_LOOP_CLASSES; i++) {
+        unsigned class = (from + i) % SBX_LOOP_CLASSES;
+
+        if (!sbx_list_empty(&l->turns[class]))
+            return class;
+    }
+    return SBX_LOOP_CLASSES;
+}
+
+struct sbx_turn *sbx_loop_next(struct sbx_loop *l)
+{
+    bool rotate = l->served % SBX_LOOP_SHARE == SBX_LOOP_SHARE - 1;
+    unsigned class = waiting(l, rotate ? l->rotated + 1 : 0);
+    struct sbx_turn *t;
+
+    if (class == SBX_LOOP_CLASSES)
+        return NULL;
+    if (rotate)
+        l->rotated = class;
+    l->served++;
+    t = sbx_container_of(l->turns[class].next, struct sbx_turn, node);
+    sbx_list_remove(&t->node);
+    return t;
 }
 
 static int wait_ms(const struct sbx_loop *l)
 {
-    if (!sbx_list_empty(&l->turns))
+    if (waiting(l, 0) < SBX_LOOP_CLASSES)
         return 0;
     if (!l->ntimers)
         return -1;
@@ -158,38 +182,61 @@ static int wait_ms(const struct sbx_loop *l)
     return l->heap[0]->at - l->now > INT_MAX ? INT_MAX : (int)(l->heap[0]->at - l->now);
 }
 
-static void run_turns(struct sbx_loop *l)
+/* Events, all there are within reason: handlers of connections only take note of them. */
+static void take_events(struct sbx_loop *l)
 {
-    uint64_t end;
+    int wait = wait_ms(l);
 
-    if (sbx_list_empty(&l->turns))
-        return;
-    end = sbx_loop_ns() + SBX_LOOP_TURNS_NS;
-    do { /* the rest, and those that ask again, wait for the next round */
-        struct sbx_turn *t = sbx_container_of(l->turns.next, struct sbx_turn, node);
+    for (unsigned batch = 0; batch < SBX_LOOP_BATCHES; batch++, wait = 0) {
+        int n = epoll_wait(l->epfd, l->events, SBX_LOOP_EVENTS, wait);
 
-        sbx_list_remove(&t->node);
-        t->on(t);
-    } while (!sbx_list_empty(&l->turns) && sbx_loop_ns() < end);
+        if (!batch)
+            l->now = sbx_loop_ns() / 1000000;
+        l->nevents = n;
+        for (l->current = 0; l->current < l->nevents; l->current++) {
+            struct sbx_source *s = l->events[l->current].data.ptr;
+
+            if (s)
+                s->on(s, l->events[l->current].events);
+        }
+        l->nevents = 0;
+        if (n < SBX_LOOP_EVENTS)
+            return;
+    }
 }
 
-void sbx_loop_round(struct sbx_loop *l)
+static void run_timers(struct sbx_loop *l)
 {
-    l->now = monotonic_ms();
-    l->nevents = epoll_wait(l->epfd, l->events, SBX_LOOP_EVENTS, wait_ms(l));
-    l->now = monotonic_ms();
-    for (l->current = 0; l->current < l->nevents; l->current++) {
-        struct sbx_source *s = l->events[l->current].data.ptr;
-
-        if (s)
-            s->on(s, l->events[l->current].events);
-    }
-    l->nevents = 0;
-    while (l->ntimers && l->heap[0]->at <= l->now) {
+    for (unsigned i = 0; i < SBX_LOOP_TIMERS && l->ntimers && l->heap[0]->at <= l->now; i++) {
         struct sbx_timer *t = l->heap[0];
 
         sbx_loop_disarm(l, t);
         t->on(t);
     }
+}
+
+/* The rest, and those that ask again, wait for the next round. Who is alone does not look at the clock. */
+static void run_turns(struct sbx_loop *l)
+{
+    struct sbx_turn *t = sbx_loop_next(l);
+    uint64_t began = 0, now;
+
+    while (t) {
+        t->on(t);
+        if (waiting(l, 0) == SBX_LOOP_CLASSES)
+            return;
+        now = sbx_loop_ns();
+        if (!began)
+            began = now;
+        else if (now - began >= (waiting(l, 0) ? SBX_LOOP_TURNS_NS : SBX_LOOP_FIRST_NS))
+            return;
+        t = sbx_loop_next(l);
+    }
+}
+
+void sbx_loop_round(struct sbx_loop *l)
+{
+    take_events(l);
+    run_timers(l);
     run_turns(l);
 }

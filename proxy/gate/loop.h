@@ -1,6 +1,8 @@
 /**
  * @file
- * The event loop: one epoll set, timers in a heap, and things that want another turn. One thread.
+ * The event loop: one epoll set, timers in a heap, and turns. One thread. What takes long is no handler
+ * of an event but a turn: events are all taken note of first, then turns run, the most urgent class first, for
+ * a moment, then events again.
  */
 #ifndef SBX_GATE_LOOP_H
 #define SBX_GATE_LOOP_H
@@ -58,15 +60,22 @@ struct sbx_timer {
     void (*on)(struct sbx_timer *t);
 };
 
-/** Wants to run once more after the events of this round. */
+#define SBX_LOOP_CLASSES 7 /* of turns: 0 first */
+#define SBX_LOOP_SHARE 16  /* of so many turns one goes to the classes in rotation, so that none waits for ever */
+
+/** Wants to run after the events of this round. */
 struct sbx_turn {
     struct sbx_list node;
     void (*on)(struct sbx_turn *t);
+    unsigned class; /**< below SBX_LOOP_CLASSES; counts from when it is queued */
 };
 
-#define SBX_LOOP_EVENTS 128 /* a round; more only changes how often timers are looked at */
-#define SBX_LOOP_TURNS_NS 200000 /* of turns before new events are looked at: two or three copies of a
-                                    large buffer, so that who wants little does not wait for who wants much */
+#define SBX_LOOP_EVENTS 128 /* taken from the kernel at once; more only costs memory */
+#define SBX_LOOP_BATCHES 8  /* of those a round, so that who is to go first is seen behind a thousand others */
+#define SBX_LOOP_TIMERS 16  /* a round; the others are late by one */
+#define SBX_LOOP_TURNS_NS 50000 /* of turns before new events are looked at, which costs 1 us: two turns of who
+                                   wants little, or one copy of a large buffer */
+#define SBX_LOOP_FIRST_NS 100000 /* the same while it is the first class's turn: nobody is to go before it */
 
 struct sbx_loop {
     int epfd;
@@ -76,7 +85,8 @@ struct sbx_loop {
     int nevents, current;
     struct sbx_timer **heap;
     size_t ntimers, cap;
-    struct sbx_list turns;
+    struct sbx_list turns[SBX_LOOP_CLASSES];
+    unsigned served, rotated; /**< turns so far; the class that had the last one of the rotation */
 };
 
 SBX_MUST_USE enum sbx_code sbx_loop_init(struct sbx_loop *l, struct sbx_err *err);
@@ -91,8 +101,10 @@ int sbx_loop_move(struct sbx_loop *l, struct sbx_source *from, struct sbx_source
 /** (Re)arm a timer `ms` from now; only running out of memory fails: then it fires never (-1). */
 int sbx_loop_arm(struct sbx_loop *l, struct sbx_timer *t, uint64_t ms);
 void sbx_loop_disarm(struct sbx_loop *l, struct sbx_timer *t);
-/** Queue a turn; one that is queued keeps its place. */
+/** Queue a turn in its class; one that is queued keeps its place. */
 void sbx_loop_again(struct sbx_loop *l, struct sbx_turn *t);
+/** Take out the turn that is next; NULL: nobody waits. */
+struct sbx_turn *sbx_loop_next(struct sbx_loop *l);
 uint64_t sbx_loop_ns(void); /**< CLOCK_MONOTONIC at this instant */
 /** One round: wait, events, timers, turns. */
 void sbx_loop_round(struct sbx_loop *l);

@@ -183,6 +183,7 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     sbx_list_init(&g->pending);
     sbx_list_init(&g->active);
     sbx_list_init(&g->dead);
+    sbx_list_init(&g->idle_dests);
     g->notify.fd = -1;
     g->watch.dirfd = o->config_dir;
     g->ended_fd = o->ended;
@@ -236,6 +237,7 @@ static void close_gate(struct sbx_gate *g)
         while (lists[i]->next && !sbx_list_empty(lists[i]))
             sbx_conn_close(sbx_container_of(lists[i]->next, struct sbx_conn, node), true);
     sbx_gate_free_dead(g);
+    sbx_dests_free(g);
     sbx_secrets_free(g->secrets);
     sbx_trust_free(g->trust);
     sbx_authority_free(g->authority);

@@ -36,7 +36,9 @@ void sbx_pool_release(struct sbx_pool *p)
 
 size_t sbx_pool_read_size(const struct sbx_pool *p)
 {
-    return p->lent < SBX_GATE_LARGE_BUFFERS ? SBX_GATE_BUFFER : SBX_GATE_SMALL_BUFFER;
+    if (p->lent >= SBX_GATE_LARGE_BUFFERS)
+        return SBX_GATE_SMALL_BUFFER;
+    return p->crowded ? SBX_GATE_CROWD_BUFFER : SBX_GATE_BUFFER;
 }
 
 static void give_back(struct sbx_pool *p, char *buf)
@@ -106,6 +108,7 @@ int sbx_pipe_flush(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *t
     n = push(to, pipe->buf + pipe->off, pipe->len);
     if (n < 0)
         return -1;
+    p->moved += (uint64_t)n;
     pipe->off += (size_t)n;
     pipe->len -= (size_t)n;
     if (pipe->len)
@@ -135,6 +138,7 @@ int sbx_pipe_send(struct sbx_pool *p, struct sbx_pipe *pipe, struct sbx_side *to
 {
     ssize_t n = push(to, p->spare + off, len);
 
+    p->moved += len;
     if (n < 0)
         return -1;
     off += (size_t)n;

@@ -31,6 +31,8 @@ struct sbx_pool {
     char **free;
     size_t nfree;
     unsigned lent;   /**< held by pipes */
+    bool crowded;    /**< many connections: less is read at once */
+    uint64_t moved;  /**< bytes, of all connections */
 };
 
 SBX_MUST_USE enum sbx_code sbx_pool_init(struct sbx_pool *p, struct sbx_err *err);

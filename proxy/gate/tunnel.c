@@ -80,7 +80,7 @@ static bool move(struct sbx_conn *c, struct sbx_side *from, struct sbx_side *to,
         if (on && sbx_pipe_send(pool, pipe, to, 0, (size_t)on) < 1)
             return to->failed; /* then the other direction is to be looked at once more */
     }
-    return true;
+    return from->readable || from->tls;
 }
 
 /* A failed side takes nothing more; what it sent before still goes to the other one. */

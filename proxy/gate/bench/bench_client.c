@@ -1,6 +1,6 @@
 /* Opens tunnels and runs a mode. See bench_client.h.
  *
- *     bench_client PROXY-ADDRESS PROXY-PORT MODE SECONDS TUNNELS [MIB-A-SECOND]
+ *     bench_client PROXY-ADDRESS PROXY-PORT MODE SECONDS TUNNELS [RATE]      RATE: a second, of what the mode counts
  *
  * Prints one line: what was counted, the same a second, p50, p99 and longest in us, failed tunnels. The mode
  * "hold" prints "ready" first and ends with its standard input.
@@ -11,7 +11,7 @@
 
 #include "bench_client.h"
 
-#define TICK_MS 2
+#define TICK_MS 1
 #define SAMPLES_MAX (1u << 24)
 
 void client_sample(struct client *c, uint64_t began_ns)
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     c.mode = find(argv[3]);
     c.waits = c.mode->waits;
     c.nflows = (unsigned)atoi(argv[5]);
-    c.rate = argc > 6 ? (uint64_t)atoi(argv[6]) << 20 : 0;
+    c.rate = argc > 6 ? (uint64_t)atoi(argv[6]) : 0;
     c.ep = epoll_create1(EPOLL_CLOEXEC);
     c.flows = calloc(c.nflows, sizeof(*c.flows));
     if (!c.flows || c.ep < 0)

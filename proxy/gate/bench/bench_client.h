@@ -28,7 +28,7 @@ struct client {
     uint64_t failed;     /**< tunnels that were refused or broke off */
     uint32_t *samples;   /**< 100 ns each; NULL: none are kept */
     size_t nsamples, samples_cap;
-    uint64_t rate;       /**< bytes a second, or 0 */
+    uint64_t rate;       /**< MiB or tunnels a second; 0: as fast as it goes */
     bool waits;          /**< ends with stdin, not with the time */
 };
 

@@ -2,13 +2,13 @@
  *
  *     tunnels   open, one byte there and back, reset, again: counts tunnels
  *     trips     64 bytes there and back, without a pause: counts round trips
- *     slow      the same ten times a second
+ *     slow      the same ten times a second each, all of them evenly spread
  *     stream    read without end: counts MiB
  *     flood     the same by many, and only so many MiB a second
  *     hold      one byte there and back, then silence: counts open tunnels
  *     stall     write until nothing more goes, to a server that never reads: counts MiB
  *     deaf      to a server that never answers: counts refusals
- *     reset     to a server that resets: counts resets
+ *     reset     to a server that resets, again and again, or only so many a second: counts resets
  *     quiet     a round trip every 5 ms on an open tunnel: what a lone user sees
  *     visit     a new tunnel every 5 ms
  */
@@ -88,6 +88,12 @@ static void trips_data(struct client *c, struct flow *f)
     say(c, f, TRIP);
 }
 
+static void slow_opened(struct client *c, struct flow *f)
+{
+    f->got = SIZE_MAX;
+    f->began = bench_now_ns() - SLOW_NS * (uint64_t)f->index / c->nflows;
+}
+
 static void slow_data(struct client *c, struct flow *f)
 {
     if (f->got == SIZE_MAX || !hear(c, f, TRIP))
@@ -135,7 +141,7 @@ static void stream_read(struct client *c, struct flow *f)
 static void flood_tick(struct client *c, uint64_t now)
 {
     static unsigned next;
-    uint64_t may = c->rate / 1000 * ((now - c->began_ns) / 1000000);
+    uint64_t may = (c->rate << 20) / 1000 * ((now - c->began_ns) / 1000000);
 
     for (unsigned i = 0; i < c->nflows && taken < may; i++) {
         struct flow *f = &c->flows[next++ % c->nflows];
@@ -184,10 +190,14 @@ static void count_reset(struct client *c, struct flow *f)
 
 static void reopen_tick(struct client *c, uint64_t now)
 {
-    unsigned opened = 0;
+    static uint64_t opened;
+    uint64_t last = opened + REOPEN_MAX, may = c->rate * ((now - c->began_ns) / 1000000) / 1000;
 
-    (void)now;
-    for (unsigned i = 0; i < c->nflows && opened < REOPEN_MAX; i++)
+    if (c->rate && opened + REOPEN_MAX < may)
+        opened = may - REOPEN_MAX; /* what could not be done in time is not made up for */
+    if (c->rate && last > may)
+        last = may;
+    for (unsigned i = 0; i < c->nflows && opened < last; i++)
         if (c->flows[i].fd < 0 && ++opened)
             flow_open(c, &c->flows[i]);
 }
@@ -219,7 +229,7 @@ static void visit_data(struct client *c, struct flow *f)
 static const struct mode
     tunnels = { "tunnels", BENCH_ECHO, true, false, false, tunnels_opened, tunnels_data, fail, NULL },
     trips = { "trips", BENCH_ECHO, true, false, false, trips_opened, trips_data, fail, NULL },
-    slow = { "slow", BENCH_ECHO, true, false, true, trips_opened, slow_data, fail, slow_tick },
+    slow = { "slow", BENCH_ECHO, true, false, true, slow_opened, slow_data, fail, slow_tick },
     stream = { "stream", BENCH_SOURCE, false, false, false, stream_read, stream_read, fail, NULL },
     flood = { "flood", BENCH_SOURCE, false, false, true, nothing, nothing, count_failure, flood_tick },
     hold = { "hold", BENCH_ECHO, false, true, true, hold_opened, hold_data, count_failure, NULL },
