@@ -8,6 +8,7 @@
 #include "out.h"
 #include "remote.h"
 #include "sbx/text.h"
+#include "verbs.h"
 
 /* Text of kits, files and commands is in it: nothing of it may act on the terminal. */
 static void print_safe(FILE *out, const char *prefix, const char *text)
@@ -135,11 +136,11 @@ static void print_error(struct sbx_cli *cli, const struct sbx_err *err)
 
 static enum sbx_code run(struct sbx_cli *cli, int argc, char *const *argv, struct sbx_err *err)
 {
-    static char name[] = "version";
-    char *const as_verb[] = { argv[0], name, NULL };
-    bool version = argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-v"));
-    enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, version ? as_verb : argv, err);
+    enum sbx_code rc = sbx_cli_parse(cli, &sbx_root, argc, argv, err);
+    const struct sbx_root_opts *root = cli->root_options;
 
+    if (!rc && root && root->version)
+        return sbx_verb_version.run(cli, err);
     /* Help is given even where the rest of the line is wrong. */
     if (cli->global.help || (!rc && cli->verb->n_sub && !cli->verb->run)) {
         sbx_help_print(cli->verb, cli->path, cli->out);

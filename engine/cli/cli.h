@@ -44,7 +44,8 @@ struct sbx_verb {
     const char *summary; /**< one line of the parent's list */
     const char *args;    /**< what follows the flags: "SANDBOX COMMAND [ARG...]" */
     const char *about;   /**< paragraphs for help; NULL: the summary is enough */
-    const char *example; /**< lines of shell; NULL: none */
+    const char *example; /**< lines of shell */
+    const char *exits;   /**< exit statuses; NULL: the usual ones (help.c) */
     /** Its own verbs; then it does nothing itself, or (with `run`) what is no name of one is its argument. */
     const struct sbx_verb *const *sub;
     size_t n_sub;
@@ -69,6 +70,7 @@ struct sbx_cli {
     char path[96]; /**< "sbx policy set-default" */
     struct sbx_globals global;
     void *options;         /**< the verb's */
+    void *root_options;    /**< of the program itself */
     struct sbx_texts args; /**< positionals */
     struct sbx_texts rest; /**< after "--", where the command keeps them apart */
     bool rest_given;       /**< there was a "--" */
@@ -80,6 +82,11 @@ struct sbx_cli {
     size_t reported;        /**< of diags: already shown */
     long long began;        /**< Unix seconds */
     int status;             /**< exit status where a code is not enough (exec); -1: by code */
+};
+
+/** Flags of the program without a command. */
+struct sbx_root_opts {
+    bool version;
 };
 
 extern const struct sbx_verb sbx_root; /**< table.c */
@@ -95,6 +102,10 @@ SBX_MUST_USE enum sbx_code sbx_cli_parse(struct sbx_cli *cli, const struct sbx_v
 /** Find a command by words; `*used` words were commands. NULL never: the deepest that matched. */
 const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *const *words, size_t n,
                                     size_t *used);
+
+/** SBX_USAGE: "unknown command"; with the one of `parent` that is near. */
+enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, const char *word,
+                              struct sbx_err *err);
 
 /** Parse, run, print the error: the whole program. */
 int sbx_cli_main(int argc, char *const *argv, FILE *out, FILE *err);

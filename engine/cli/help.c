@@ -3,6 +3,8 @@
 #include <string.h>
 
 #define HELP_COLUMN 28 /* where the descriptions of flags begin */
+#define USUAL_EXITS                                                                                \
+    "0: done, 1: failed, 2: wrong usage, 3: consent or a log-in is missing, 4: refused by policy"
 
 static void print_opt(const struct sbx_opt *o, FILE *out)
 {
@@ -68,6 +70,10 @@ void sbx_help_print(const struct sbx_verb *c, const char *path, FILE *out)
     for (size_t i = 0; i < c->n_groups; i++)
         print_group(&c->groups[i], out);
     print_group(&sbx_global_group, out);
+    if (own) {
+        fputs("\nExit status:\n", out);
+        print_indented(c->exits ? c->exits : USUAL_EXITS, out);
+    }
     if (c->n_sub)
         fprintf(out, "\nRun \"%s COMMAND --help\" for more about a command.\n", path);
 }
@@ -109,6 +115,8 @@ static void docs_command(const struct sbx_verb *c, const char *path, FILE *out)
         }
         for (size_t i = 0; i < c->n_groups; i++)
             docs_opts(&c->groups[i], out);
+        if (c->exits)
+            fprintf(out, "\nExit status:\n%s\n", c->exits);
     }
     for (size_t i = 0; i < c->n_sub; i++) {
         snprintf(deeper, sizeof(deeper), "%s %s", path, c->sub[i]->name);
@@ -121,7 +129,8 @@ void sbx_docs_print(FILE *out)
     fputs(
         "# Commands\n\nMade from the program's own table by `sbx completion docs`; do not edit.\n",
         out);
-    fprintf(out, "\n%s\n", sbx_root.about);
+    fprintf(out, "\n%s\n\nExit status, where a command names no other:\n%s\n", sbx_root.about,
+            USUAL_EXITS);
     docs_opts(&sbx_global_group, out);
     docs_command(&sbx_root, sbx_root.name, out);
 }

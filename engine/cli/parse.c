@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "sbx/builtin.h"
 #include "sbx/suggest.h"
 
 static const struct sbx_verb *child(const struct sbx_verb *c, const char *name)
@@ -22,19 +23,24 @@ const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *con
     return c;
 }
 
-static enum sbx_code unknown_command(const struct sbx_cli *cli, const char *word,
-                                     struct sbx_err *err)
+enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, const char *word,
+                              struct sbx_err *err)
 {
     struct sbx_suggest s = SBX_SUGGEST_INIT(word, strlen(word));
 
-    for (size_t i = 0; i < cli->verb->n_sub; i++)
-        if (!cli->verb->sub[i]->hidden && !cli->verb->sub[i]->not_built)
-            sbx_suggest_try(&s, cli->verb->sub[i]->name);
+    for (size_t i = 0; parent == &sbx_root && i < sbx_builtin_kits_n; i++)
+        if (sbx_builtin_kits[i].agent && !strcmp(word, sbx_builtin_kits[i].name))
+            return sbx_err_set(err, SBX_USAGE,
+                               "\"%s\" is an agent, not a command; did you mean \"sbx run %s\"?", word,
+                               word);
+    for (size_t i = 0; i < parent->n_sub; i++)
+        if (!parent->sub[i]->hidden && !parent->sub[i]->not_built)
+            sbx_suggest_try(&s, parent->sub[i]->name);
     if (s.best)
         return sbx_err_set(err, SBX_USAGE,
-                           "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?", word,
-                           cli->path, s.best);
-    return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"", word, cli->path);
+                           "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?", word, path,
+                           s.best);
+    return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"", word, path);
 }
 
 static enum sbx_code enter(struct sbx_cli *cli, const char *word, struct sbx_err *err)
@@ -43,7 +49,7 @@ static enum sbx_code enter(struct sbx_cli *cli, const char *word, struct sbx_err
     size_t used = strlen(cli->path);
 
     if (!c)
-        return unknown_command(cli, word, err);
+        return sbx_cli_unknown(cli->verb, cli->path, word, err);
     cli->verb = c;
     snprintf(cli->path + used, sizeof(cli->path) - used, " %s", c->name);
     if (c->not_built)
@@ -142,7 +148,8 @@ enum sbx_code sbx_cli_parse(struct sbx_cli *cli, const struct sbx_verb *root, in
     snprintf(cli->path, sizeof(cli->path), "%s", root->name);
     cli->args.v = sbx_arena_array(cli->arena, (size_t)argc + 1, sizeof(*cli->args.v));
     cli->rest.v = sbx_arena_array(cli->arena, (size_t)argc + 1, sizeof(*cli->rest.v));
-    if (!cli->args.v || !cli->rest.v)
+    cli->root_options = cli->options = sbx_arena_alloc(cli->arena, root->size + 1);
+    if (!cli->args.v || !cli->rest.v || !cli->options)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = read_words(cli, argc, argv, err);
     /* Errors are printed in the format asked for, so far as it was read. */

@@ -78,17 +78,24 @@ static const struct sbx_verb *const top[] = {
     &n_skills,
 };
 
+static const struct sbx_opt root_rows[] = {
+    SBX_SWITCH(struct sbx_root_opts, version, "version", 'v', "Print the version"),
+    SBX_OPT_END
+};
+static const struct sbx_opt_group root_groups[] = { { .v = root_rows } };
+
 const struct sbx_verb sbx_root = {
     .name = "sbx",
     .summary = "Run coding agents in sandboxes that kits describe",
-    .about = "A sandbox is a container whose only network is a gate on this machine. Kits, "
-             "directories with\n"
-             "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts "
-             "it may reach.\n"
+    .about = "A sandbox is a container whose only network is a gate on this machine. Kits, directories with\n"
+             "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts it may reach.\n"
              "No daemon and no account: each command does its work and ends.",
     .example = "sbx run claude\n"
                "sbx run shell --kit ./my-kit ~/project\n"
                "sbx exec my-sandbox -- git status",
+    .groups = root_groups,
+    .n_groups = SBX_ARRAY_LEN(root_groups),
+    .size = sizeof(struct sbx_root_opts),
     .sub = top,
     .n_sub = SBX_ARRAY_LEN(top),
 };

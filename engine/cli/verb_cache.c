@@ -194,15 +194,16 @@ static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
 }
 
 static const struct sbx_verb v_ls = {
-    .name = "ls", .summary = "List what is in the cache", .run = ls,
+    .name = "ls",
+    .summary = "List what is in the cache",
+    .example = "sbx cache ls",
+    .run = ls,
 };
 static const struct sbx_verb v_prune = {
     .name = "prune",
     .summary = "Remove what killed commands left, and more on request",
-    .about = "After a command that fetched, what was used longest ago goes by itself: cache.max in "
-             "settings.yaml says\n"
-             "how much stays (default: 20g). Nothing that is removed is lost: it is fetched again "
-             "when it is\n"
+    .about = "After a command that fetched, what was used longest ago goes by itself: cache.max in settings.yaml says\n"
+             "how much stays (default: 20g). Nothing that is removed is lost: it is fetched again when it is\n"
              "needed. Images that were loaded or pulled for sandboxes stay usable.",
     .example = "sbx cache prune --max 2g",
     .groups = prune_groups,
@@ -213,6 +214,7 @@ static const struct sbx_verb v_prune = {
 static const struct sbx_verb v_verify = {
     .name = "verify",
     .summary = "Check every blob against its digest; remove damaged ones",
+    .example = "sbx cache verify",
     .run = verify,
 };
 static const struct sbx_verb *const subs[] = { &v_ls, &v_prune, &v_verify };

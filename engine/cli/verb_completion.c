@@ -94,7 +94,9 @@ const struct sbx_verb sbx_verb_completion = {
     .name = "completion",
     .summary = "Print a completion script for a shell",
     .args = "bash|zsh|fish",
-    .example = "source <(sbx completion bash)",
+    .example = "source <(sbx completion bash)\n"
+               "sbx completion zsh >\"${fpath[1]}/_sbx\"\n"
+               "sbx completion fish >~/.config/fish/completions/sbx.fish",
     .min = 1,
     .max = 1,
     .passthrough = true,

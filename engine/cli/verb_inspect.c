@@ -80,6 +80,8 @@ const struct sbx_verb sbx_verb_inspect = {
     .name = "inspect",
     .summary = "Show a sandbox: kits, mounts, network rules, state",
     .args = "SANDBOX",
+    .example = "sbx inspect my-sandbox\n"
+               "sbx inspect my-sandbox --json | jq .mounts",
     .min = 1,
     .max = 1,
     .words = SBX_WORDS_SANDBOX,

@@ -53,10 +53,8 @@ const struct sbx_verb sbx_verb_kit_attach = {
     .name = "attach",
     .summary = "Publish a file that refers to a kit",
     .args = "REFERENCE FILE",
-    .about = "The file becomes an artifact of its own in the kit's repository, with the kit as its "
-             "subject; the kit\n"
-             "and its digest do not change. \"sbx kit inspect REFERENCE --referrers\" lists what is "
-             "attached.",
+    .about = "The file becomes an artifact of its own in the kit's repository, with the kit as its subject; the kit\n"
+             "and its digest do not change. \"sbx kit inspect REFERENCE --referrers\" lists what is attached.",
     .example = "sbx kit attach ghcr.io/me/my-kit:1.0 sbom.json --type application/spdx+json",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),

@@ -346,20 +346,11 @@ const struct sbx_verb sbx_verb_kit_inspect = {
     .summary = "Show what a kit says",
     .args = "KIT",
     .about =
-        "KIT is a directory, a spec file, the name of a built-in kit, one in a registry (a tag "
-        "will "
-        "do), or\n"
-        "\"-\" for a spec on standard input. With --output json the whole artifact is printed, "
-        "with "
-        "the field\n"
-        "names that other tools for kits know, with --output yaml as a spec of version 2; a kit "
-        "that "
-        "does not\n"
-        "load prints {\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to "
-        "arguments are\n"
-        "shown as written; with --resolved they are followed and filled in, and with a value for "
-        "an "
-        "argument\n"
+        "KIT is a directory, a spec file, the name of a built-in kit, one in a registry (a tag will do), or\n"
+        "\"-\" for a spec on standard input. With --output json the whole artifact is printed, with the field\n"
+        "names that other tools for kits know, with --output yaml as a spec of version 2; a kit that does not\n"
+        "load prints {\"diagnostics\": [...]} and fails. \"extends\", \"mixins\" and references to arguments are\n"
+        "shown as written; with --resolved they are followed and filled in, and with a value for an argument\n"
         "all arguments are.",
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network\n"

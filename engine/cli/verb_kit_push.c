@@ -139,16 +139,11 @@ const struct sbx_verb sbx_verb_kit_push = {
     .summary = "Publish a kit to a registry",
     .args = "DIRECTORY|REFERENCE HOST/REPOSITORY:TAG",
     .about =
-        "The kit is validated and pushed in its distribution form: sandbox.image is pinned to the "
-        "digest it\n"
-        "has now, sandbox.build is left out; the files in DIRECTORY are not changed. The image gets "
-        "the tag\n"
-        "_kit_TAG beside the kit, so that the registry keeps it as long as the kit. Log-ins are "
-        "those of\n"
-        "\"docker login\". Equal kits get equal digests. Instead of a registry, oci-layout:DIR:TAG "
-        "is a\n"
-        "directory of this machine. A kit that was pushed before is copied from its REFERENCE as it is, with "
-        "its\n"
+        "The kit is validated and pushed in its distribution form: sandbox.image is pinned to the digest it\n"
+        "has now, sandbox.build is left out; the files in DIRECTORY are not changed. The image gets the tag\n"
+        "_kit_TAG beside the kit, so that the registry keeps it as long as the kit. Log-ins are those of\n"
+        "\"docker login\". Equal kits get equal digests. Instead of a registry, oci-layout:DIR:TAG is a\n"
+        "directory of this machine. A kit that was pushed before is copied from its REFERENCE as it is, with its\n"
         "digest. Printed is the reference for --kit.",
     .example = "sbx kit push ./my-kit ghcr.io/me/my-kit:1.0\n"
                "sbx kit push ./my-kit oci-layout:./kits:1.0\n"
@@ -166,8 +161,7 @@ const struct sbx_verb sbx_verb_kit_pack = {
     .name = "pack",
     .summary = "Write a kit into one file, an OCI archive",
     .args = "DIRECTORY",
-    .about = "The archive is an OCI image layout in a tar file, as skopeo and oras read it: the "
-             "same artifact that\n"
+    .about = "The archive is an OCI image layout in a tar file, as skopeo and oras read it: the same artifact that\n"
              "\"sbx kit push\" makes, without a registry.",
     .example = "sbx kit pack ./my-kit -o my-kit.tar -t 1.0\n"
                "skopeo copy oci-archive:my-kit.tar docker://ghcr.io/me/my-kit:1.0",
@@ -184,10 +178,8 @@ const struct sbx_verb sbx_verb_kit_delete = {
     .name = "delete",
     .summary = "Delete a tag of a published kit, and its image's anchor",
     .args = "HOST/REPOSITORY:TAG",
-    .about = "Whoever uses the kit by its digest can no longer fetch it. Registries that delete "
-             "only by digest\n"
-             "take every tag of the same kit along: that needs --force. Many registries delete "
-             "nothing at all.",
+    .about = "Whoever uses the kit by its digest can no longer fetch it. Registries that delete only by digest\n"
+             "take every tag of the same kit along: that needs --force. Many registries delete nothing at all.",
     .example = "sbx kit delete ghcr.io/me/my-kit:1.0",
     .groups = delete_groups,
     .n_groups = SBX_ARRAY_LEN(delete_groups),

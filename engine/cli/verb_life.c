@@ -197,6 +197,8 @@ const struct sbx_verb sbx_verb_stop = {
     .name = "stop",
     .summary = "Stop sandboxes; what is in them stays",
     .args = "SANDBOX...",
+    .example = "sbx stop my-sandbox\n"
+               "sbx stop $(sbx ls -q)",
     .min = 1,
     .max = 100000,
     .words = SBX_WORDS_SANDBOX,
@@ -207,6 +209,7 @@ const struct sbx_verb sbx_verb_start = {
     .name = "start",
     .summary = "Start stopped sandboxes, without their agents",
     .args = "SANDBOX...",
+    .example = "sbx start my-sandbox",
     .min = 1,
     .max = 100000,
     .words = SBX_WORDS_SANDBOX,
@@ -218,8 +221,7 @@ const struct sbx_verb sbx_verb_rm = {
     .summary = "Remove sandboxes with all that is in them",
     .args = "[SANDBOX...]",
     .about =
-        "Removes container, volumes, state and the network rules that are for this sandbox alone. "
-        "Mounted\n"
+        "Removes container, volumes, state and the network rules that are for this sandbox alone. Mounted\n"
         "directories of the host stay as they are.",
     .example = "sbx rm my-sandbox\n"
                "sbx rm --force --all",
@@ -234,9 +236,9 @@ const struct sbx_verb sbx_verb_rm = {
 const struct sbx_verb sbx_verb_reset = {
     .name = "reset",
     .summary = "Remove every sandbox and all state of this app",
-    .about = "Only of this app (--app-name): others keep theirs. Files under the configuration "
-             "directory stay,\n"
+    .about = "Only of this app (--app-name): others keep theirs. Files under the configuration directory stay,\n"
              "but the network policy is as before \"policy init\".",
+    .example = "sbx --app-name tests reset --force",
     .groups = reset_groups,
     .n_groups = SBX_ARRAY_LEN(reset_groups),
     .size = sizeof(struct rm_opts),

@@ -55,6 +55,7 @@ const struct sbx_verb sbx_verb_login = {
     .name = "login",
     .summary = "Succeed: no account is needed",
     .about = "Kept so that scripts written for other versions of sbx work unchanged.",
+    .example = "sbx login",
     .groups = login_groups,
     .n_groups = SBX_ARRAY_LEN(login_groups),
     .size = sizeof(struct login_opts),
@@ -66,6 +67,7 @@ const struct sbx_verb sbx_verb_logout = {
     .summary = "Succeed: no account is needed",
     .about =
         "Kept so that scripts written for other versions of sbx work unchanged. Stops nothing.",
+    .example = "sbx logout",
     .groups = logout_groups,
     .n_groups = SBX_ARRAY_LEN(logout_groups),
     .size = sizeof(struct login_opts),

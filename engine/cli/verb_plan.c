@@ -140,8 +140,7 @@ const struct sbx_verb sbx_verb_plan = {
     .name = "plan",
     .summary = "Show what run would make and do, and make nothing",
     .args = "[AGENT|KIT] [PATH[:ro]...]",
-    .about = "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it "
-             "would be recorded\n"
+    .about = "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it would be recorded\n"
              "with the sandbox, with its digest and the configuration of the gate.",
     .example = "sbx plan claude --kit ./my-kit\n"
                "sbx plan shell --json | jq .gate.rules",

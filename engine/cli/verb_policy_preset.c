@@ -120,6 +120,7 @@ const struct sbx_verb sbx_verb_policy_init = {
     .about = "Like set-default, but fails when another preset was chosen before, so that a script "
              "cannot widen\n"
              "what a person set.",
+    .example = "sbx policy init balanced",
     .min = 1,
     .max = 1,
     .words = SBX_WORDS_PRESET,
@@ -130,6 +131,7 @@ const struct sbx_verb sbx_verb_policy_reset = {
     .name = "reset",
     .summary = "Forget the chosen preset",
     .about = "Your own rules and all sandboxes stay; what you approved of kits (--approve) is taken back.",
+    .example = "sbx policy reset",
     .groups = reset_groups,
     .n_groups = SBX_ARRAY_LEN(reset_groups),
     .size = sizeof(struct preset_opts),

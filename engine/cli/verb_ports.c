@@ -153,6 +153,7 @@ static const struct sbx_verb v_ls = {
     .name = "ls",
     .summary = "List the published ports of a sandbox",
     .args = "SANDBOX",
+    .example = "sbx ports ls my-sandbox",
     .min = 1,
     .max = 1,
     .words = SBX_WORDS_SANDBOX,

@@ -160,9 +160,10 @@ static const struct sbx_verb v_load = {
     .name = "load",
     .summary = "Import an image from an archive or an OCI layout",
     .args = "FILE|DIRECTORY",
-    .about = "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY "
-             "is an OCI image\n"
+    .about = "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY is an OCI image\n"
              "layout. Where the image goes depends on --runtime.",
+    .example = "docker save my-image:1 -o my-image.tar && sbx template load my-image.tar\n"
+               "sbx template load --runtime oci ./layout",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct template_opts),
@@ -174,6 +175,7 @@ static const struct sbx_verb v_load = {
 static const struct sbx_verb v_ls = {
     .name = "ls",
     .summary = "List images",
+    .example = "sbx template ls",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct template_opts),
@@ -183,6 +185,7 @@ static const struct sbx_verb v_rm = {
     .name = "rm",
     .summary = "Remove images",
     .args = "IMAGE|ID...",
+    .example = "sbx template rm my-image:1",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct template_opts),

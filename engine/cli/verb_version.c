@@ -18,5 +18,7 @@ static enum sbx_code version(struct sbx_cli *cli, struct sbx_err *err)
 const struct sbx_verb sbx_verb_version = {
     .name = "version",
     .summary = "Print the version",
+    .example = "sbx version\n"
+               "sbx version --json | jq -r .client.revision",
     .run = version,
 };

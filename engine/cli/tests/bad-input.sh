@@ -36,7 +36,11 @@ out=$(timeout 60 "$SBX_BIN" template load --runtime oci not-an-image.tar 2>&1)
 t 2 'unknown command "rnu" for "sbx"; did you mean "run"?' rnu
 t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit validat
 t 2 "want bash, zsh or fish" completion tcsh
-t 2 "no command \"nonsense\"" help nonsense
+t 2 'unknown command "nonsense" for "sbx"' help nonsense
+t 2 'unknown command "alow" for "sbx policy"; did you mean "allow"?' help policy alow
+t 2 '"claude" is an agent, not a command; did you mean "sbx run claude"?' claude
+t 2 'unknown flag --versoin for "sbx"; did you mean --version?' --versoin
+t 0 '"version": "' --version --json
 t 0 "Commands:" policy
 t 0 "no account is needed" login --username me --password-stdin
 t 0 "no account is needed" logout --yes

@@ -31,6 +31,8 @@ static void check_verb(const struct sbx_verb *v)
          line = strchrnul(line, '\n') + (*strchrnul(line, '\n') != 0))
         if (strcspn(line, "\n") > 108)
             fail_msg("help of %s has a line over 108 columns: %.40s", v->name, line);
+    if (v->run && !v->hidden && !v->example)
+        fail_msg("help of %s has no example", v->name);
     if (v->min && !v->args)
         fail_msg("verb %s needs arguments and does not name them", v->name);
 }
