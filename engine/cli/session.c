@@ -36,7 +36,8 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
     s->width = sbx_tty_size(NULL).cols;
     rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)
-        rc = sbx_user_files_read(cli, &paths, &s->files, err);
+        rc = s->told ? sbx_user_files_again(cli, &paths, &s->files, err)
+                     : sbx_user_files_read(cli, &paths, &s->files, err);
     if (rc)
         return rc;
     rc = sbx_cli_registries(cli, &s->files.settings, err);

@@ -19,6 +19,7 @@ struct sbx_session {
     struct sbx_user_files files; /**< settings.yaml, policy.yaml */
     bool fancy;                  /**< progress is drawn on a terminal */
     bool quiet;                  /**< only warnings */
+    bool told;                   /**< remarks on the user's files were made by an earlier one */
     bool step_open;              /**< a drawn step waits for its end */
     bool output_shown;           /**< the step that runs printed something, which stands on stderr */
     bool failure_shown;          /**< so did the one that failed */

@@ -83,6 +83,25 @@ enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *p
     return load(paths, cli->arena, &cli->diags, ret, err);
 }
 
+/* Of what was found by something that failed the rest is told too. */
+static enum sbx_code told_if_failed(struct sbx_cli *cli, const struct sbx_diags *found,
+                                    enum sbx_code rc)
+{
+    if (rc)
+        sbx_diags_append(&cli->diags, found);
+    return rc;
+}
+
+enum sbx_code sbx_user_files_again(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                   struct sbx_user_files *ret, struct sbx_err *err)
+{
+    SBX_AUTO(sbx_diags) found = { 0 };
+
+    if (sbx_diags_init(&found))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return told_if_failed(cli, &found, load(paths, cli->arena, &found, ret, err));
+}
+
 enum sbx_code sbx_user_policy_now(const struct sbx_paths *paths, struct sbx_arena *arena,
                                   struct sbx_user_policy *ret, struct sbx_err *err)
 {
@@ -102,10 +121,11 @@ enum sbx_code sbx_user_policy_edit(struct sbx_cli *cli, const struct sbx_paths *
                                    sbx_policy_edit_fn *edit, void *data, struct sbx_err *err)
 {
     const char *path = sbx_arena_printf(cli->arena, "%s/policy.yaml", paths->config);
+    SBX_AUTO(sbx_diags) found = { 0 };
 
-    if (!path)
+    if (!path || sbx_diags_init(&found))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return sbx_policy_file_edit(path, edit, data, &cli->diags, err);
+    return told_if_failed(cli, &found, sbx_policy_file_edit(path, edit, data, &found, err));
 }
 
 static enum sbx_code set_preset(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,

@@ -18,11 +18,14 @@ struct sbx_user_files {
 /** Read both files; absent ones are empty. Findings go to `cli->diags`; all lives in `cli->arena`. */
 SBX_MUST_USE enum sbx_code sbx_user_files_read(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                struct sbx_user_files *ret, struct sbx_err *err);
+/** The same once more: remarks were made before, only errors are told. */
+SBX_MUST_USE enum sbx_code sbx_user_files_again(struct sbx_cli *cli, const struct sbx_paths *paths,
+                                                struct sbx_user_files *ret, struct sbx_err *err);
 /** The policy as the files say now; findings were shown before. Lives in `arena`. */
 SBX_MUST_USE enum sbx_code sbx_user_policy_now(const struct sbx_paths *paths,
                                                struct sbx_arena *arena, struct sbx_user_policy *ret,
                                                struct sbx_err *err);
-/** Change policy.yaml under its lock. */
+/** Change policy.yaml under its lock. Remarks on it are left to whoever reads it before or after. */
 SBX_MUST_USE enum sbx_code sbx_user_policy_edit(struct sbx_cli *cli, const struct sbx_paths *paths,
                                                 sbx_policy_edit_fn *edit, void *data,
                                                 struct sbx_err *err);

@@ -23,17 +23,19 @@ static const struct sbx_opt rows[] = {
 static const struct sbx_opt_group groups[] = { { .v = rows } };
 
 static json_t *answer_json(const char *target, const char *context, const struct sbx_question *q,
-                           bool allowed, const char *reason)
+                           bool allowed, bool udp)
 {
     const struct sbx_verdict *v = &q->verdict;
+    const struct sbx_rule *rule = udp ? NULL : v->rule; /* rules are for TCP */
+    json_t *nearest = udp ? json_null() : sbx_question_nearest(q);
 
     return json_pack(
         "{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed, "deny_kind",
-        allowed ? json_null() : json_string(v->rule ? "explicit" : "implicit"), "context", context,
-        "action", "net:connect:tcp", "resource_type", "net:domain", "resource_value", q->value,
-        "target", target, "type", "network", "reason", reason, "rule",
-        v->rule ? json_string(v->rule->id) : json_null(), "origin",
-        v->rule ? json_string(v->rule->origin) : json_null(), "nearest", sbx_question_nearest(q));
+        allowed ? json_null() : json_string(rule ? "explicit" : "implicit"), "context", context,
+        "action", udp ? "net:connect:udp" : "net:connect:tcp", "resource_type", "net:domain", "resource_value", q->value,
+        "target", target, "type", "network", "reason", udp ? "udp" : v->reason, "rule",
+        rule ? json_string(rule->id) : json_null(), "origin",
+        rule ? json_string(rule->origin) : json_null(), "nearest", nearest);
 }
 
 static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, struct sbx_err *err)
@@ -42,17 +44,16 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
     const struct sbx_verdict *v = &q->verdict;
     bool udp = o->protocol && !strcmp(o->protocol, "udp"),
          allowed = v->decision == SBX_ALLOW && !udp;
-    const char *reason = udp ? "udp" : v->reason;
     char why[SBX_EXPLAIN_MAX];
 
     cli->status = allowed ? 0 : sbx_code_exit(SBX_DENIED);
     if (cli->format != SBX_FORMAT_TABLE)
         return sbx_out_value(
             cli,
-            answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q, allowed, reason),
+            answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q, allowed, udp),
             err);
     fprintf(cli->out, "%s: %s\n", allowed ? "Allowed" : "Denied", q->value);
-    if (v->rule)
+    if (v->rule && !udp)
         fprintf(cli->out, "Rule: %s (%s) %s\n", sbx_out_clean(cli->arena, v->rule->id),
                 sbx_out_clean(cli->arena, v->rule->origin),
                 sbx_out_clean(cli->arena, v->rule->text));

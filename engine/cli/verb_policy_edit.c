@@ -11,6 +11,7 @@
 struct edit_opts {
     const char *sandbox;
     bool global;
+    const char *protocol;
     struct sbx_texts resources, ids; /* rm */
 };
 
@@ -19,7 +20,8 @@ static const struct sbx_opt rows[] = {
              "For this sandbox alone; without it for all"),
     SBX_SWITCH(struct edit_opts, global, "global", 'g', "For all sandboxes (the default)",
                .hidden = true),
-    SBX_REFUSED("protocol", 0, SBX_OPT_TEXT, "P", "rules are for TCP; UDP never leaves a sandbox"),
+    SBX_TEXT(struct edit_opts, protocol, "protocol", 0, "P", "tcp, which is what rules are for",
+             .hidden = true),
     SBX_REFUSED("method", 0, SBX_OPT_TEXT, "M", "rules are for hosts and ports, not for methods"),
     SBX_REFUSED("path", 0, SBX_OPT_TEXT, "P", "rules are for hosts and ports, not for paths"),
     SBX_OPT_END
@@ -111,7 +113,7 @@ static void warn_denied(const struct sbx_edit *e, const struct sbx_session *s)
 static enum sbx_code apply(struct sbx_edit *e, sbx_policy_edit_fn *fn, const char *done,
                            struct sbx_err *err)
 {
-    SBX_AUTO(sbx_session) before = { .quiet = true }, s = { .quiet = true };
+    SBX_AUTO(sbx_session) before = { .quiet = true }, s = { .quiet = true, .told = true };
     struct sbx_err late = SBX_ERR_INIT;
     enum sbx_code rc = sbx_session_open(&before, e->cli, NULL, err), follow;
     json_t *known = NULL;
@@ -134,11 +136,27 @@ static enum sbx_code apply(struct sbx_edit *e, sbx_policy_edit_fn *fn, const cha
     return rc;
 }
 
+/* UDP is closed always: a rule that closes it adds nothing, one that opens it cannot be had. */
+static enum sbx_code check_protocol(const char *given, enum sbx_decision decision,
+                                    struct sbx_err *err)
+{
+    if (!given || !strcmp(given, "tcp") ||
+        (decision == SBX_DENY && (!strcmp(given, "tcp,udp") || !strcmp(given, "udp,tcp"))))
+        return SBX_OK;
+    if (!strcmp(given, "udp") || !strcmp(given, "tcp,udp") || !strcmp(given, "udp,tcp"))
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "--protocol %s: rules are for TCP; UDP never leaves a sandbox", given);
+    return sbx_err_set(err, SBX_USAGE, "--protocol %s: want tcp", given);
+}
+
 static enum sbx_code change(struct sbx_cli *cli, enum sbx_decision decision, struct sbx_err *err)
 {
     const struct edit_opts *o = cli->options;
     struct sbx_edit e = { .cli = cli, .sandbox = o->sandbox, .decision = decision };
-    enum sbx_code rc = sbx_edit_take(&e, cli->args.v[0], err);
+    enum sbx_code rc = check_protocol(o->protocol, decision, err);
+
+    if (!rc)
+        rc = sbx_edit_take(&e, cli->args.v[0], err);
 
     if (!rc && o->sandbox && o->global)
         return sbx_err_set(err, SBX_USAGE, "--global and --sandbox contradict each other");
@@ -264,8 +282,10 @@ static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)
 {
     const struct edit_opts *o = cli->options;
     struct sbx_edit e = { .cli = cli, .sandbox = o->sandbox, .decision = SBX_DENY };
-    enum sbx_code rc = SBX_OK;
+    enum sbx_code rc = check_protocol(o->protocol, SBX_DENY, err);
 
+    if (rc)
+        return rc;
     if (!cli->args.n && !o->resources.n && !o->ids.n)
         return sbx_err_set(err, SBX_USAGE, "which rule? Name its RESOURCE, or give --id");
     if (cli->args.n)

@@ -25,7 +25,7 @@ static const struct sbx_opt rows[] = {
     SBX_TEXT(struct log_opts, since, "since", 0, "TIME",
              "Only later ones: 10m, 2h30m, 3d ago, or a UTC time such as 2026-01-02T03:04:05Z"),
     SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only"),
-    SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network (there are no others)",
+    SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network; filesystem has none",
              .choices = types, .hidden = true),
     SBX_OPT_END
 };
@@ -209,6 +209,7 @@ static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
                               struct sbx_err *err)
 {
     const struct log_opts *o = cli->options;
+    bool none = o->type && !strcmp(o->type, "filesystem");
     enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; !rc && i < who->n; i++) {
@@ -216,7 +217,7 @@ static enum sbx_code read_all(struct sbx_cli *cli, struct sbx_session *s,
 
         v->running = false;
         rc = open_log(cli, s, who->v[i], log, err);
-        if (!rc)
+        if (!rc && !none)
             rc = o->raw ? raw(cli, log, o->limit ? o->limit : SIZE_MAX, v->since, records, err)
                         : sum_up(v, log, err);
         sbx_log_close(log);

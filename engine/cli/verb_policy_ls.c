@@ -9,11 +9,14 @@
 
 struct ls_opts {
     bool wide;
-    const char *source, *decision, *type;
+    const char *source, *decision, *type, *via, *protocol;
+    bool inactive;
 };
 
 static const char *const sources[] = { "local", "org", "kit", NULL };
 static const char *const decisions[] = { "allow", "deny", NULL };
+static const char *const vias[] = { "default", "added", "provisioned", "approval", NULL };
+static const char *const protocols[] = { "tcp", "udp", NULL };
 static const char *const types[] = { "all", "network", "http", "filesystem", NULL };
 
 static const struct sbx_opt rows[] = {
@@ -24,6 +27,13 @@ static const struct sbx_opt rows[] = {
              .choices = decisions),
     SBX_TEXT(struct ls_opts, type, "type", 0, "TYPE", "all, network (there are no others)",
              .choices = types, .hidden = true),
+    SBX_TEXT(struct ls_opts, via, "created-via", 0, "HOW",
+             "Only default (presets), added (your own), provisioned (kits) or approval",
+             .choices = vias),
+    SBX_TEXT(struct ls_opts, protocol, "protocol", 0, "P", "tcp: all are; udp: none is",
+             .choices = protocols, .hidden = true),
+    SBX_SWITCH(struct ls_opts, inactive, "include-inactive", 0, "Accepted: all are shown always",
+               .hidden = true),
     SBX_OPT_END
 };
 static const struct sbx_opt_group groups[] = { { .v = rows } };
@@ -46,10 +56,15 @@ struct listing {
 static bool wanted(const struct ls_opts *o, const struct shown *r)
 {
     const char *source = r->source == SBX_RULE_KIT ? "kit" : "local";
+    const char *via = r->digest                        ? "approval"
+                      : r->source == SBX_RULE_KIT      ? "provisioned"
+                      : r->source == SBX_RULE_PRESET ? "default"
+                                                       : "added";
 
     return (!o->source || !strcmp(o->source, source)) &&
            (!o->decision || !strcmp(o->decision, sbx_decision_name(r->decision))) &&
-           (!o->type || !strcmp(o->type, "all") || !strcmp(o->type, "network"));
+           (!o->type || !strcmp(o->type, "all") || !strcmp(o->type, "network")) &&
+           (!o->via || !strcmp(o->via, via)) && (!o->protocol || !strcmp(o->protocol, "tcp"));
 }
 
 static enum sbx_code push(struct listing *l, const struct shown *r, struct sbx_err *err)
@@ -276,7 +291,7 @@ static enum sbx_code as_table(const struct listing *l, struct sbx_err *err)
     const char *closed[] = { "preset deny-all", "local", "all", "network: 0 allow, 0 deny" };
     char text[120];
 
-    if (!strcmp(l->session->files.policy.preset, "deny-all") && !o->decision &&
+    if (!strcmp(l->session->files.policy.preset, "deny-all") && !o->decision && !o->via &&
         (!o->source || !strcmp(o->source, "local")) && sbx_columns_add(&c, closed, err))
         return SBX_NO_MEMORY;
     for (size_t i = 0; i < l->n; i++) {

@@ -142,7 +142,11 @@ static enum sbx_code run_startup(struct run *r, struct sbx_err *err)
 
     r->started = true;
     sbx_gate_step(r->box, "startup");
-    return rc ? rc : sbx_step_startup(r->box, r->when, r->cookie, err);
+    if (!rc)
+        rc = sbx_step_startup(r->box, r->when, r->cookie, err);
+    if (!rc && !r->box->record.learned) /* a learning sandbox names who asks next */
+        sbx_gate_step(r->box, "");
+    return rc;
 }
 
 static enum sbx_code run_step(struct run *r, const struct sbx_plan_step *s, struct sbx_err *err)

@@ -87,7 +87,7 @@ static void check_resource(struct sbx_decoder *d, const struct raw_rule *r)
                             "a rule without a resource");
     else if (sbx_pattern_parse(r->resource, SBX_RULE_USER, &p, &inert, &err))
         sbx_bindings_report(d, SBX_ERROR, &r->resource, r->at.pos, "rules", NULL, "%s", err.text);
-    else if (inert)
+    else if (inert && r->decision && strcmp(r->decision, "deny") != 0) /* a denial of it is kept */
         sbx_bindings_report(d, SBX_WARNING, &r->resource, r->at.pos, "rules", inert,
                             "never matches a request (%.200s)", r->resource);
 }

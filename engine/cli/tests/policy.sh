@@ -52,6 +52,8 @@ t 4 "Nearest rule: **.example.com:443 (mine, user policy.yaml:5) is for hosts be
     policy check network example.com
 t 0 "Allowed: host.docker.internal:8080" policy check network host.docker.internal:8080
 t 4 "UDP" policy check network a.example.com --protocol udp
+lacks "Rule:" policy check network a.example.com --protocol udp
+j 'v["action"] == "net:connect:udp" and v["rule"] is None and v["reason"] == "udp" and not v["allowed"]' policy check network a.example.com --protocol udp --json
 t 2 "" policy check network 127.1:80
 t 2 "" policy check network "a b"
 t 2 "" policy check network ""
@@ -183,6 +185,23 @@ t 2 "" policy allow network a.test.org b.test.org
 t 2 "which rule?" policy rm network
 t 1 "TCP" policy deny network a.test.org --protocol udp
 t 1 "not for methods" policy allow network a.test.org --method GET
+# What rules are for goes without saying, and may be said; a remark on the file is made once, and a denial of what never opens is none.
+t 0 "Allowed: tcp.test.org" policy allow network tcp.test.org --protocol tcp
+t 0 "Denied: both.test.org" policy deny network both.test.org --protocol tcp,udp
+t 1 "UDP never leaves a sandbox" policy allow network a.test.org --protocol tcp,udp
+t 2 "want tcp" policy allow network a.test.org --protocol icmp
+t 0 "Denied: 169.254.169.254" policy deny network 169.254.169.254
+lacks "never matches" policy ls
+printf '  - { decision: allow, resource: "100.100.100.200", id: inert }\n' >>"$config/policy.yaml"
+n=$((n + 1))
+[ "$("$SBX_BIN" policy allow network once.test.org 2>&1 | grep -c 'never matches')" = 1 ] || bad "a remark on policy.yaml is not made once"
+t 0 "Removed" policy rm network --id inert
+t 0 "Removed" policy rm network 169.254.169.254
+# Who made a rule.
+lacks "preset" policy ls --created-via added
+t 0 "preset balanced" policy ls --created-via default --include-inactive
+lacks "mine" policy ls --wide --protocol udp
+lacks "example" policy log --type filesystem
 # Rules for one sandbox are in no list of all but that of the file.
 cat >>"$config/policy.yaml" <<'YAML'
   - { decision: allow, resource: "only.test.org", sandbox: "demo" }
