@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sbx/auto.h"
 #include "sbx/digest.h"
 #include "sbx/late_zlib.h"
 
@@ -19,25 +20,33 @@
 
 bool gzip_is_bomb(int64_t packed, int64_t unpacked);
 
-/* ---- writing: always the same bytes for the same content ---- */
+/*
+ * ---- writing: always the same bytes for the same content ----
+ *
+ * One member. Its content is packed in blocks of a fixed size, each by whichever thread is free, and written
+ * in order: the bytes do not depend on how many threads there are.
+ */
 
-struct gzip_out {
-    const struct sbx_zlib *z;
-    z_stream stream;
-    gz_header header;
-    struct sbx_hasher *hasher; /* of what is written */
-    int fd;
-    int64_t in, out; /* bytes */
-    bool begun;
-    unsigned char piece[GZIP_PIECE];
+#define GZIP_THREADS_MAX 4 /* past it the disk is what takes time, and each costs 0.9 MiB */
+
+struct gzip_out;
+
+struct gzip_result {
+    char digest[SBX_DIGEST_TEXT_SIZE]; /* of what was written */
+    int64_t in, out;                   /* bytes */
 };
 
-SBX_MUST_USE enum sbx_code gzip_out_begin(struct gzip_out *g, int fd, struct sbx_err *err);
+/* `threads`: besides the caller's; 0: as many as there are processors for us. `fd` stays the caller's. */
+SBX_MUST_USE enum sbx_code gzip_out_open(int fd, unsigned threads, struct gzip_out **ret,
+                                         struct sbx_err *err);
+/* SBX_OK, SBX_NO_MEMORY or SBX_IO; after a failure only gzip_out_free(). */
 SBX_MUST_USE enum sbx_code gzip_out_add(struct gzip_out *g, const void *data, size_t len,
                                         struct sbx_err *err);
-SBX_MUST_USE enum sbx_code gzip_out_end(struct gzip_out *g, char ret_digest[SBX_DIGEST_TEXT_SIZE],
+SBX_MUST_USE enum sbx_code gzip_out_end(struct gzip_out *g, struct gzip_result *ret,
                                         struct sbx_err *err);
-void gzip_out_release(struct gzip_out *g);
+/* No thread is left; NULL is fine. */
+void gzip_out_free(struct gzip_out *g);
+SBX_DEFINE_AUTO_PTR(gzip_out, gzip_out_free);
 
 /* ---- reading: what comes is from strangers ---- */
 

@@ -12,9 +12,11 @@
 
 #define SBX_ZLIB_FUNCTIONS(X)                                                                      \
     X(deflateInit2_)                                                                               \
-    X(deflateSetHeader)                                                                            \
+    X(deflateSetDictionary)                                                                        \
     X(deflate)                                                                                     \
     X(deflateEnd)                                                                                  \
+    X(crc32)                                                                                       \
+    X(crc32_combine)                                                                               \
     X(inflateInit2_)                                                                               \
     X(inflate)                                                                                     \
     X(inflateReset)                                                                                \

@@ -1,4 +1,4 @@
-/* Layers of strangers: tar in its dialects, gzip whole and damaged. */
+/* Layers of strangers: tar in its dialects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,12 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <cmocka.h>
 
-#include "gzip.h"
-#include "sbx/file.h"
 #include "sbx/ustar.h"
 #include "tar.h"
 
@@ -217,92 +213,6 @@ static void every_cut_is_seen(void **state)
     }
 }
 
-static int packed(const void *data, size_t len, char digest[SBX_DIGEST_TEXT_SIZE])
-{
-    struct gzip_out *g = calloc(1, sizeof(*g));
-    int fd = memfd_create("gzip", MFD_CLOEXEC);
-
-    assert_int_equal(gzip_out_begin(g, fd, NULL), SBX_OK);
-    for (size_t at = 0; at < len; at += 1000) /* pieces of any size give the same */
-        assert_int_equal(gzip_out_add(g, (const char *)data + at,
-                                      len - at < 1000 ? len - at : 1000, NULL), SBX_OK);
-    assert_int_equal(gzip_out_end(g, digest, NULL), SBX_OK);
-    gzip_out_release(g);
-    free(g);
-    lseek(fd, 0, SEEK_SET);
-    return fd;
-}
-
-static enum sbx_code unpacked(int fd, int64_t max, size_t want, struct sbx_err *err)
-{
-    struct gzip_in *g = calloc(1, sizeof(*g));
-    enum sbx_code rc = gzip_in_begin(g, fd, max, err);
-    size_t n = 1, total = 0;
-    char piece[777];
-
-    while (!rc && n) {
-        rc = gzip_in_read(g, piece, sizeof(piece), &n, err);
-        total += n;
-    }
-    gzip_in_release(g);
-    free(g);
-    if (!rc)
-        assert_int_equal(total, want);
-    return rc;
-}
-
-static void gzip_comes_back_and_every_cut_is_seen(void **state)
-{
-    char data[300000], digest[SBX_DIGEST_TEXT_SIZE];
-    struct sbx_err err = SBX_ERR_INIT;
-    off_t all;
-    int fd;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(data); i++)
-        data[i] = (char)(i * i >> 7);
-    fd = packed(data, sizeof(data), digest);
-    all = lseek(fd, 0, SEEK_END);
-    lseek(fd, 0, SEEK_SET);
-    assert_int_equal(unpacked(fd, INT64_MAX, sizeof(data), &err), SBX_OK);
-    lseek(fd, 0, SEEK_SET);
-    assert_int_equal(unpacked(fd, sizeof(data) - 1, 0, &err), SBX_LIMIT);
-    for (off_t len = all - 1; len > 0; len -= all / 50) {
-        assert_int_equal(ftruncate(fd, len), 0);
-        lseek(fd, 0, SEEK_SET);
-        assert_int_equal(unpacked(fd, INT64_MAX, 0, &err), SBX_SYNTAX);
-    }
-    close(fd);
-}
-
-static void members_follow_each_other_and_a_flipped_bit_is_seen(void **state)
-{
-    char digest[SBX_DIGEST_TEXT_SIZE], one[200];
-    struct sbx_err err = SBX_ERR_INIT;
-    int fd;
-    ssize_t n;
-
-    (void)state;
-    fd = packed("hello", 5, digest);
-    n = pread(fd, one, sizeof(one), 0);
-    assert_int_equal(sbx_write_all((lseek(fd, 0, SEEK_END), fd), one, (size_t)n), 0);
-    lseek(fd, 0, SEEK_SET);
-    assert_int_equal(unpacked(fd, 100, 10, &err), SBX_OK);
-    one[n - 8] ^= 1; /* of the sum */
-    assert_int_equal(pwrite(fd, one, (size_t)n, 0), n);
-    lseek(fd, 0, SEEK_SET);
-    assert_int_equal(unpacked(fd, 100, 0, &err), SBX_SYNTAX);
-    close(fd);
-}
-
-static void a_bomb_is_told_by_its_ratio(void **state)
-{
-    (void)state;
-    assert_false(gzip_is_bomb(1000, 1000000)); /* small ones are harmless */
-    assert_false(gzip_is_bomb(3LL << 30, 16LL << 30));
-    assert_true(gzip_is_bomb(16 << 20, 16LL << 30));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,9 +221,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_may_be_binary, setup, teardown),
         cmocka_unit_test(what_is_broken_is_refused),
         cmocka_unit_test_setup_teardown(every_cut_is_seen, setup, teardown),
-        cmocka_unit_test(gzip_comes_back_and_every_cut_is_seen),
-        cmocka_unit_test(members_follow_each_other_and_a_flipped_bit_is_seen),
-        cmocka_unit_test(a_bomb_is_told_by_its_ratio),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
