@@ -11,6 +11,8 @@ struct line {
     size_t n_args;
     bool ended;                    /* behind "--" */
     const struct sbx_opt *pending; /* the last word is this flag's value */
+    const struct sbx_verb *asked;  /* the command that `help` is asked about so far */
+    const char *prefix;            /* before a value: "--flag=" or "" */
     const char *app;
     const char *word;
     sbx_names_fn names;
@@ -70,16 +72,20 @@ static void read_line(struct line *l, const char *const *words, size_t n)
             take_flag(l, w, words[i + 1]);
         else if (l->verb->n_sub && !l->n_args && sub(l->verb, w))
             l->verb = sub(l->verb, w);
-        else
+        else {
+            if (l->verb->words == SBX_WORDS_COMMAND && l->asked)
+                l->asked = sub(l->asked, w);
             l->n_args++;
+        }
     }
 }
 
 static void offer(const struct line *l, const char *prefix, const char *text, const char *about)
 {
-    size_t skip = strlen(prefix);
+    size_t typed = strlen(l->word), skip = strlen(prefix);
 
-    if (strncmp(l->word, prefix, skip) || strncmp(text, l->word + skip, strlen(l->word + skip)))
+    if (strncmp(prefix, l->word, typed < skip ? typed : skip) ||
+        (typed > skip && strncmp(text, l->word + skip, typed - skip)))
         return;
     fprintf(l->out, "%s%s\t%s\n", prefix, text, about ? about : "");
 }
@@ -96,22 +102,39 @@ static void offer_kits(const struct line *l, bool agents_only)
 {
     for (size_t i = 0; i < sbx_builtin_kits_n; i++)
         if (!agents_only || sbx_builtin_kits[i].agent)
-            offer(l, "", sbx_builtin_kits[i].name,
+            offer(l, l->prefix, sbx_builtin_kits[i].name,
                   sbx_builtin_kits[i].agent ? "built-in agent" : "built-in mixin");
 }
 
-static void offer_value(const struct line *l, const struct sbx_opt *o, const char *prefix)
+static void offer_name(void *ctx, const char *name)
 {
+    const struct line *l = ctx;
+
+    offer(l, l->prefix, name, "sandbox");
+}
+
+static void offer_value(struct line *l, const struct sbx_opt *o)
+{
+    bool kit = !strcmp(o->name, "kit");
+
     for (size_t i = 0; o->choices && o->choices[i]; i++)
-        offer(l, prefix, o->choices[i], NULL);
-    if (!o->choices && !strcmp(o->name, "kit"))
-        offer_kits(l, false);
-    if (!o->choices &&
-        (!strcmp(o->name, "kit") || strstr(o->name, "file") || !strcmp(o->value, "PATH")))
+        offer(l, l->prefix, o->choices[i], NULL);
+    if (o->choices)
+        return;
+    if (kit || !strcmp(o->value, "AGENT"))
+        offer_kits(l, !kit);
+    if (!strcmp(o->name, "sandbox") || !strcmp(o->name, "name"))
+        l->names(l->app, offer_name, l);
+    if (kit || !strcmp(o->value, "FILE") || !strcmp(o->value, "PATH"))
         fputs(":files\n", l->out);
 }
 
-static void offer_name(void *ctx, const char *name) { offer(ctx, "", name, "sandbox"); }
+static void offer_subs(const struct line *l, const struct sbx_verb *v)
+{
+    for (size_t i = 0; i < v->n_sub; i++)
+        if (!v->sub[i]->hidden && !v->sub[i]->not_built)
+            offer(l, "", v->sub[i]->name, v->sub[i]->summary);
+}
 
 static void offer_words(struct line *l)
 {
@@ -143,9 +166,8 @@ static void offer_words(struct line *l)
             offer(l, "", shells[i], NULL);
         break;
     case SBX_WORDS_COMMAND:
-        for (size_t i = 0; i < sbx_root.n_sub; i++)
-            if (!sbx_root.sub[i]->hidden && !sbx_root.sub[i]->not_built)
-                offer(l, "", sbx_root.sub[i]->name, sbx_root.sub[i]->summary);
+        if (l->asked)
+            offer_subs(l, l->asked);
         break;
     case SBX_WORDS_FILES:
         fputs(":files\n", l->out);
@@ -160,30 +182,33 @@ static void offer_words(struct line *l)
 
 void sbx_complete(const char *const *words, size_t n, sbx_names_fn names, FILE *out)
 {
-    struct line l = {
-        .verb = &sbx_root, .word = n ? words[n - 1] : "", .names = names, .out = out
-    };
+    struct line l = { .verb = &sbx_root,
+                      .asked = &sbx_root,
+                      .prefix = "",
+                      .word = n ? words[n - 1] : "",
+                      .names = names,
+                      .out = out };
     const char *eq = strchr(l.word, '=');
     char prefix[64];
 
     read_line(&l, words, n);
     l.ended = l.ended || (l.verb->stop_at && l.n_args >= l.verb->stop_at);
     if (l.pending) {
-        offer_value(&l, l.pending, "");
+        offer_value(&l, l.pending);
     } else if (!l.ended && !strncmp(l.word, "--", 2) && eq &&
                (size_t)(eq - l.word) < sizeof(prefix) - 1) {
         const struct sbx_opt *o = find_opt(l.verb, l.word + 2, (size_t)(eq - l.word - 2), 0);
 
         snprintf(prefix, sizeof(prefix), "%.*s", (int)(eq + 1 - l.word), l.word);
+        l.prefix = prefix;
         if (o && o->type != SBX_OPT_SWITCH)
-            offer_value(&l, o, prefix);
+            offer_value(&l, o);
     } else if (!l.ended && l.word[0] == '-') {
         offer_flags(&l, l.verb->groups, l.verb->n_groups);
         offer_flags(&l, &sbx_global_group, 1);
     } else {
-        for (size_t i = 0; !l.n_args && i < l.verb->n_sub; i++)
-            if (!l.verb->sub[i]->hidden && !l.verb->sub[i]->not_built)
-                offer(&l, "", l.verb->sub[i]->name, l.verb->sub[i]->summary);
+        if (!l.n_args)
+            offer_subs(&l, l.verb);
         if (!l.verb->n_sub || l.verb->run)
             offer_words(&l);
     }

@@ -44,7 +44,22 @@ if command -v fish >/dev/null; then
     got=$(fish --no-config -c "source $work/fish; complete -C 'sbx kit v'")
     [[ $got == validate* ]] || bad "fish: [sbx kit v] offers [$got]"
 fi
+# zsh: on a terminal of its own, with the keys of a person.
+if command -v zsh >/dev/null; then
+    got=$(timeout 60 zsh -f -c '
+        zmodload zsh/zpty
+        zpty z zsh -f -i
+        zpty -w z "autoload -U compinit; compinit -u -d $1/zcompdump; source $1/zsh; echo rea""dy"
+        zpty -r z out "*ready*"
+        zpty -w -n z $'"'"'sbx kit val\t'"'"'
+        zpty -r z out "*validate*" && print one
+        zpty -w -n z $'"'"'\x15sbx run --pull \t\t'"'"'
+        zpty -r z out "*never*" && print values
+        zpty -d z' zsh "$work" 2>&1)
+    n=$((n + 1))
+    [ "$got" = $'one\nvalues' ] || bad "zsh offers [$got]"
+fi
 if [ -n "$missing" ]; then
     say "NOT CHECKED for want of the shell:$missing"
 fi
-finish 6
+finish 8

@@ -207,6 +207,15 @@ static void completion_knows_the_table(void **state)
         { "run --cl", "", "--clone" },
         { "run --pull _", "missing\t", "claude" },
         { "run --pull=mi", "--pull=missing\t", "never" },
+        { "run --kit=he", "--kit=hello\t", "claude" },
+        { "run --name a", "alpha\t", "beta" },
+        { "policy allow network x --sandbox=b", "--sandbox=beta\t", "alpha" },
+        { "kit validate --with _", "claude\t", "hello" },
+        { "run --upstream-ca _", ":files", "alpha" },
+        { "help _", "kit\t", "validate" },
+        { "help kit _", "validate\t", "run\t" },
+        { "help run _", "", "\t" },
+        { "help nonsense _", "", "\t" },
         { "run _", "claude\t", "hello" },
         { "run claude _", ":dirs", "claude" },
         { "run --kit _", "hello\t", "\t--" },
@@ -245,6 +254,54 @@ static void completion_knows_the_table(void **state)
     }
 }
 
+/* What is offered behind the words of `path` and, for its last word, `word`. */
+static char *offered(const char *path, const char *word)
+{
+    char copy[128], *next = copy, *one, *out;
+    const char *words[16];
+    size_t n = 0, size;
+    FILE *f = open_memstream(&out, &size);
+
+    snprintf(copy, sizeof(copy), "%s", path);
+    while ((one = strsep(&next, " ")))
+        if (*one)
+            words[n++] = one;
+    words[n++] = word;
+    sbx_complete(words, n, two_names, f);
+    fclose(f);
+    return out;
+}
+
+static void check_offers(const struct sbx_verb *v, const char *path)
+{
+    char *flags = offered(path, "-"), *words = offered(path, ""), want[128], deeper[128];
+
+    for (size_t g = 0; g < v->n_groups; g++)
+        for (const struct sbx_opt *o = v->groups[g].v; o->name; o++) {
+            snprintf(want, sizeof(want), "--%s\t", o->name);
+            if (o->hidden == !!strstr(flags, want))
+                fail_msg("sbx %s offers [%s]: --%s", path, flags, o->name);
+        }
+    for (size_t i = 0; i < v->n_sub; i++) {
+        bool shown = !v->sub[i]->hidden && !v->sub[i]->not_built;
+
+        snprintf(want, sizeof(want), "%s\t", v->sub[i]->name);
+        if (shown && !strstr(words, want))
+            fail_msg("sbx %s does not offer %s", path, v->sub[i]->name);
+        snprintf(deeper, sizeof(deeper), "%s %s", path, v->sub[i]->name);
+        if (shown)
+            check_offers(v->sub[i], deeper);
+    }
+    free(flags);
+    free(words);
+}
+
+static void completion_offers_every_command_and_flag(void **state)
+{
+    (void)state;
+    check_offers(&sbx_root, "");
+}
+
 static void the_reference_page_is_in_step(void **state)
 {
     char *out, *err, path[512], *text = NULL;
@@ -275,6 +332,7 @@ int main(void)
         cmocka_unit_test(names_users_know_are_refused_by_name),
         cmocka_unit_test(values_are_printed_as_yaml_that_reads_back),
         cmocka_unit_test(completion_knows_the_table),
+        cmocka_unit_test(completion_offers_every_command_and_flag),
         cmocka_unit_test(the_reference_page_is_in_step),
     };
 
