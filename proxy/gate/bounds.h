@@ -104,6 +104,10 @@
 #define SBX_GATE_H2_CONTROL_EARNED 4    /* of those for a frame of use: two windows, a ping and its like */
 #define SBX_GATE_H2_STALL_MS 900000     /* a stream whose bytes nobody takes: HALF_MS. RST_STREAM(CANCEL) */
 #define SBX_GATE_H2_IDLE_MS 300000      /* without a stream; a new one costs two handshakes. NO_ERROR */
+#define SBX_GATE_H2_CROWD_IDLE_MS 30000 /* the same in a crowd: what it holds is 60 KiB and more */
+#define SBX_GATE_H2_TABLE 1024          /* of HPACK for replies: the way to the client costs nothing, while an
+                                         * entry has three times the memory that counts. Not for requests: a
+                                         * client must know of it, and poor ones do not */
 #define SBX_GATE_H2_TICK_MS 30000       /* how often streams are looked at */
 
 /* relay memory, bytes */

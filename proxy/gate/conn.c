@@ -125,13 +125,23 @@ void sbx_conn_arm(struct sbx_conn *c, uint64_t ms)
         sbx_conn_close(c, true);
 }
 
-/* N18: a full gate gives up who waits longest without a server; with none, the newcomer. */
+void sbx_conn_move(struct sbx_conn *c, struct sbx_list *to)
+{
+    sbx_list_remove(&c->node);
+    sbx_list_append(to, &c->node);
+}
+
+/* N18: a full gate gives up who waits longest without a server, then who has had no request for longest; with
+ * none, the newcomer. */
 void sbx_conn_shed(struct sbx_gate *g)
 {
     struct sbx_conn *c;
 
-    if (sbx_list_empty(&g->pending))
+    if (sbx_list_empty(&g->pending)) {
+        if (!sbx_list_empty(&g->idle))
+            sbx_session_leave(sbx_container_of(g->idle.next, struct sbx_conn, node));
         return;
+    }
     c = sbx_container_of(g->pending.next, struct sbx_conn, node);
     if (!c->asked.logged && c->state != SBX_CONN_HEAD)
         sbx_log_asked(c, "error", "too-many-tunnels", 0);
@@ -320,8 +330,7 @@ void sbx_conn_next(struct sbx_conn *c)
     c->served = true;
     sbx_asked_clear(c);
     memset(&c->scan, 0, sizeof(c->scan));
-    sbx_list_remove(&c->node);
-    sbx_list_append(&g->pending, &c->node);
+    sbx_conn_move(c, c->in.len ? &g->pending : &g->idle);
     sbx_conn_arm(c, c->in.len ? SBX_GATE_HEAD_MS : sbx_intercept_idle_ms(c));
     if (c->state != SBX_CONN_DEAD) /* in its own turn: a pipeline must not nest calls */
         sbx_loop_again(&g->loop, &c->turn);
@@ -429,8 +438,10 @@ static void run_head(struct sbx_conn *c)
             sbx_conn_close(c, n < 0);
             return;
         }
-        if (first && c->served) /* the time of a head begins with its first byte */
+        if (first && c->served) { /* the time of a head begins with its first byte */
+            sbx_conn_move(c, &c->gate->pending);
             sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+        }
         if (c->state == SBX_CONN_DEAD)
             return;
     }

@@ -87,8 +87,7 @@ void sbx_dial_connected(struct sbx_conn *c, bool ready)
         sbx_answer_error(c, 503, "log-unavailable", sbx_fault_text("log-unavailable"));
         return;
     }
-    sbx_list_remove(&c->node);
-    sbx_list_append(&g->active, &c->node);
+    sbx_conn_move(c, &g->active);
     g->nactive++;
     if (c->transparent)
         sbx_names_use(g->names, &c->to);

@@ -279,8 +279,7 @@ static void server_gone(struct sbx_conn *c)
     sbx_side_close(&g->loop, &c->server, false);
     g->nactive--;
     c->state = SBX_CONN_DIALING;
-    sbx_list_remove(&c->node);
-    sbx_list_append(&g->pending, &c->node);
+    sbx_conn_move(c, &g->pending);
     c->kept.usable = false;
     if (c->inter)
         sbx_judge_dial(c);

@@ -70,6 +70,7 @@ struct sbx_gate {
     struct sbx_pool pool;
     struct sbx_list pending;     /**< connections without a server, the oldest first */
     struct sbx_list active;      /**< connected ones */
+    struct sbx_list idle;        /**< those that have no request now, the longest first */
     struct sbx_list dead;        /**< closed, freed at the end of the round */
     unsigned nconns, nactive, conns_max;
     unsigned crowd;              /**< most connections since memory was given back */
@@ -197,7 +198,10 @@ void sbx_conn_run(struct sbx_conn *c); /**< go on in the present state */
  */
 void sbx_conn_wake(struct sbx_conn *c, bool last);
 unsigned sbx_conn_class(const struct sbx_conn *c); /**< of sbx_turn */
-void sbx_conn_shed(struct sbx_gate *g); /**< close the oldest connection without a server */
+/** Make room: close the oldest connection without a server, or else the one idle for longest. */
+void sbx_conn_shed(struct sbx_gate *g);
+/** Put a connection at the end of another list of the gate. */
+void sbx_conn_move(struct sbx_conn *c, struct sbx_list *to);
 void sbx_gate_free_dead(struct sbx_gate *g);
 /** Read into c->in, at most `max` bytes held. >0 bytes, 0 end, -1 nothing now, -2 failed. */
 ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);

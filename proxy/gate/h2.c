@@ -31,7 +31,7 @@ nghttp2_session_callbacks *sbx_h2_callbacks(void)
     return cb;
 }
 
-nghttp2_option *sbx_h2_options(void)
+nghttp2_option *sbx_h2_options(enum sbx_http_end which)
 {
     nghttp2_option *o = NULL;
 
@@ -44,6 +44,8 @@ nghttp2_option *sbx_h2_options(void)
     nghttp2_option_set_max_settings(o, SBX_GATE_H2_SETTINGS);
     /* Ours is stricter, has the right code, and time as it is told: this one is not to come first. */
     nghttp2_option_set_stream_reset_rate_limit(o, 10 * SBX_GATE_H2_RESETS, SBX_GATE_H2_RESETS);
+    if (which == SBX_HTTP_CLIENT)
+        nghttp2_option_set_max_deflate_dynamic_table_size(o, SBX_GATE_H2_TABLE);
     return o;
 }
 

@@ -259,7 +259,7 @@ static int submit_first_settings(nghttp2_session *session)
 nghttp2_session *sbx_h2_front_new(struct sbx_h2_end *e)
 {
     nghttp2_session_callbacks *cb = sbx_h2_callbacks();
-    nghttp2_option *option = sbx_h2_options();
+    nghttp2_option *option = sbx_h2_options(e->which);
     nghttp2_session *session = NULL;
 
     if (cb && option) {

@@ -215,6 +215,6 @@ bool sbx_h2_broken(const struct sbx_h2 *h);    /**< It has not left in order, bu
 void sbx_h2_sent(struct sbx_h2_end *e, const nghttp2_frame *frame); /**< Take note of a GOAWAY. */
 /** Callbacks and options that both sessions have. NULL: no memory. */
 nghttp2_session_callbacks *sbx_h2_callbacks(void);
-nghttp2_option *sbx_h2_options(void);
+nghttp2_option *sbx_h2_options(enum sbx_http_end which);
 
 #endif

@@ -26,6 +26,7 @@ struct sbx_intercept {
     struct sbx_offer offer;  /**< of the client, as far as the gate knows it */
     bool h2;                 /**< both sides speak HTTP/2 */
     struct sbx_h2 *session;  /**< while they do */
+    bool idle;               /**< it has no stream */
     struct sbx_config *head; /**< whose rules have struck fields from the head in c->out_head */
     bool resting;            /**< the timer is to give up the server, not the client */
     const char *fault;       /**< the server could not be reached over TLS: the reason; static */
@@ -52,6 +53,8 @@ int sbx_intercept_send_head(struct sbx_conn *c);
 void sbx_session_start(struct sbx_conn *c); /**< Both sides are ready for HTTP/2. */
 void sbx_session_run(struct sbx_conn *c);   /**< the state H2 */
 void sbx_session_timeout(struct sbx_conn *c);
+/** Close an idle connection of any kind to make room; one of HTTP/2 is told to come again. */
+void sbx_session_leave(struct sbx_conn *c);
 void sbx_session_free(struct sbx_conn *c);  /**< Its requests end with it; none is fine. */
 /** How long a connection without a request waits until its timer looks at it; others than intercepted too. */
 uint64_t sbx_intercept_idle_ms(struct sbx_conn *c);

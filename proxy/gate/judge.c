@@ -209,27 +209,40 @@ static bool go_upstream(struct sbx_conn *c)
 static const struct in6_addr host_loopback = { .s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 127,
                                                             [15] = 1 } };
 
-/* N18: over the cap of one destination the oldest that waits for it goes, else the newcomer. */
+static struct sbx_conn *find_to(const struct sbx_list *list, const struct sbx_conn *but)
+{
+    for (struct sbx_list *n = list->next; n != list; n = n->next) {
+        struct sbx_conn *other = sbx_container_of(n, struct sbx_conn, node);
+
+        if (other != but && other->asked.dest == but->asked.dest)
+            return other;
+    }
+    return NULL;
+}
+
+/* N18: over the cap of one destination the oldest that waits for it goes, then the one idle for longest, else
+ * the newcomer. */
 static bool admit(struct sbx_conn *c)
 {
     struct sbx_gate *g = c->gate;
     struct sbx_asked *a = &c->asked;
+    struct sbx_conn *other;
 
     a->dest = sbx_dest_take(g, a->host.text, a->port);
     if (!a->dest)
         return false;
     if (a->dest->count <= a->config->tunnels_per_host)
         return true;
-    for (struct sbx_list *n = g->pending.next; n != &g->pending; n = n->next) {
-        struct sbx_conn *other = sbx_container_of(n, struct sbx_conn, node);
-
-        if (other == c || other->asked.dest != a->dest)
-            continue;
+    other = find_to(&g->pending, c);
+    if (other) {
         sbx_log_asked(other, "error", "too-many-tunnels", 0);
         sbx_conn_close(other, true);
         return true;
     }
-    return false;
+    other = find_to(&g->idle, c);
+    if (other)
+        sbx_session_leave(other);
+    return other;
 }
 
 /* A request in an intercepted connection: are its rule and the value still there? False: answered. */

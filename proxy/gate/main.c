@@ -182,6 +182,7 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
 
     sbx_list_init(&g->pending);
     sbx_list_init(&g->active);
+    sbx_list_init(&g->idle);
     sbx_list_init(&g->dead);
     sbx_list_init(&g->idle_dests);
     g->notify.fd = -1;
@@ -228,7 +229,7 @@ static void log_life(struct sbx_gate *g, const char *event, const char *reason)
 
 static void close_gate(struct sbx_gate *g)
 {
-    struct sbx_list *lists[] = { &g->pending, &g->active };
+    struct sbx_list *lists[] = { &g->pending, &g->active, &g->idle };
 
     sbx_inbound_close(g);
     sbx_doors_close(g);

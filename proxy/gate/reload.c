@@ -30,17 +30,23 @@ static bool stays(struct sbx_conn *c)
     return false;
 }
 
-static void judge_active(struct sbx_gate *g)
+static void judge_list(struct sbx_list *list)
 {
-    struct sbx_list *n = g->active.next;
+    struct sbx_list *n = list->next;
 
-    while (n != &g->active) {
+    while (n != list) {
         struct sbx_conn *c = sbx_container_of(n, struct sbx_conn, node);
 
         n = n->next;
         if (sbx_conn_is_active(c->state) && !stays(c))
             sbx_conn_close(c, true);
     }
+}
+
+static void judge_active(struct sbx_gate *g)
+{
+    judge_list(&g->active);
+    judge_list(&g->idle);
     /* Those that wait for a name or a server are judged again before their first byte (dial.c). */
 }
 

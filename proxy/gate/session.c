@@ -229,6 +229,25 @@ static void end(struct sbx_conn *c)
         sbx_answer_run(c);
 }
 
+/* Without a stream it may have to make room for others. */
+static void note_idle(struct sbx_conn *c)
+{
+    bool idle = !sbx_h2_streams(c->inter->session);
+
+    if (idle != c->inter->idle)
+        sbx_conn_move(c, idle ? &c->gate->idle : &c->gate->active);
+    c->inter->idle = idle;
+}
+
+void sbx_session_leave(struct sbx_conn *c)
+{
+    if (c->state == SBX_CONN_H2) {
+        sbx_h2_drain(c->inter->session);
+        (void)give(c, &c->client, SBX_HTTP_CLIENT, &c->down);
+    }
+    sbx_conn_close(c, false);
+}
+
 void sbx_session_run(struct sbx_conn *c)
 {
     struct sbx_h2 *h = c->inter->session;
@@ -251,14 +270,21 @@ void sbx_session_run(struct sbx_conn *c)
         sbx_conn_close(c, c->client.failed);
     else if (sbx_h2_done(h) && !c->up.buf)
         end(c);
-    else if (more)
-        sbx_loop_again(&c->gate->loop, &c->turn);
+    else {
+        note_idle(c);
+        if (more)
+            sbx_loop_again(&c->gate->loop, &c->turn);
+    }
 }
 
 void sbx_session_timeout(struct sbx_conn *c)
 {
-    if (c->gate->loop.now - c->active_at >= SBX_GATE_IDLE_MS)
+    uint64_t silent = c->gate->loop.now - c->active_at;
+
+    if (silent >= SBX_GATE_IDLE_MS)
         sbx_conn_close(c, true);
+    else if (c->inter->idle && silent >= SBX_GATE_H2_CROWD_IDLE_MS && c->gate->nconns > SBX_GATE_CROWD)
+        sbx_session_leave(c);
     else
         sbx_session_run(c);
 }

@@ -21,6 +21,7 @@ from lab import OK, ORIGIN, rule, status  # noqa: E402
 
 NAME = "api.example.com"
 URL = "https://api.example.com"
+OLD = 8443  # where a server speaks HTTP/1.1 only
 SECRET = "s3cr3t-value-that-no-one-may-see"
 MAGIC = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 GET = b"\x82\x87\x84\x01\x0fapi.example.com"  # HPACK: GET https://api.example.com/
@@ -41,7 +42,7 @@ class Case(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="sbx-gate-h2")
         self.addCleanup(shutil.rmtree, self.dir)
         self.gate = lab.Gate(self.rules, {NAME: [ORIGIN]}, self.limits, ca=sandbox_ca.path, more={
-            "inject": [{"to": NAME + ":443", "header": "Authorization", "secret": "key"}],
+            "inject": [{"to": "%s:%d" % (NAME, port), "header": "Authorization", "secret": "key"} for port in (443, OLD)],
             "upstreamCa": world.pem})
         self.broker = tlslab.Broker(self.gate, key="Bearer " + SECRET)
         while "key" not in self.broker.asked:
@@ -161,7 +162,7 @@ class Requests(Case):
         with self.raw() as s:
             s.sendall(frame(HEADERS, 5, 1, b"\x82\x86\x84\x01\x0fapi.example.com"))  # :scheme http
             head = [f[3] for f in self.frames(s, DATA) if f[0] == HEADERS][0]
-            self.assertEqual(head[:1], b"\x8c")  # :status 400
+            self.assertEqual(head[:4], b"\x3f\xe1\x07\x8c")  # a table of 1,024 bytes; :status 400
         self.assertEqual(self.gate.records(2)[1]["reason"], "scheme")
 
     def test_D14_trace_is_405(self):
@@ -299,6 +300,110 @@ class Ends(Case):
             s.close()
         if "sanitize" not in os.environ.get("SBX_GATE_BUILD", ""):
             self.assertLess(grown, 256 << 10)
+
+
+class Filled(Case):
+    def rested(self):
+        s = self.raw()
+        s.sendall(frame(HEADERS, 5, 1, GET))
+        self.assertIn(DATA, [f[0] for f in self.frames(s, DATA)])
+        return s
+
+    def busy(self):
+        """A stream whose reply nobody takes."""
+        s = self.raw()
+        s.sendall(frame(SETTINGS, 0, 0, b"\0\4\0\0\0\0") + frame(HEADERS, 5, 1, GET))
+        self.assertIn(HEADERS, [f[0] for f in self.frames(s, HEADERS)])
+        return s
+
+    def kept(self):
+        """A connection of HTTP/1.1 between two requests."""
+        s = self.gate.connect()
+        s.sendall(b"CONNECT %s:%d HTTP/1.1\r\nHost: %s\r\n\r\n" % (NAME.encode(), OLD, NAME.encode()))
+        self.assertEqual(status(lab.read_head(s)), 200)
+        tls = tlslab.client(s, NAME, sandbox_ca.path + ".crt")
+        self.assertEqual(self.get(tls), 200)
+        return tls
+
+    def get(self, tls):
+        tls.sendall(b"GET / HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % (NAME.encode(), OLD))
+        return status(lab.read_reply(tls)[0])
+
+    def again(self, s):
+        """Does a session still take requests?"""
+        s.sendall(frame(HEADERS, 5, 3, GET))
+        return DATA in [f[0] for f in self.frames(s, DATA)]
+
+    def an_idle_session_makes_room(self):
+        busy, first, second, third = self.busy(), self.rested(), self.rested(), self.rested()
+        self.assertTrue(self.again(first))  # now it is not the one that waits longest
+        new = self.rested()
+        self.assertEqual(self.goaway(second), 0)
+        for s in (first, third):
+            s.sendall(frame(HEADERS, 5, 5, GET))
+            self.assertIn(DATA, [f[0] for f in self.frames(s, DATA)])
+        busy.sendall(frame(WINDOW, 0, 1, b"\0\0\xff\xff"))
+        self.assertIn(DATA, [f[0] for f in self.frames(busy, DATA)])
+        for s in (busy, first, second, third, new):
+            s.close()
+
+
+class Full(Filled):
+    """A gate that is full: who has no request makes room, and only then the newcomer is refused."""
+    limits = {"tunnels": 4}
+
+    def setUp(self):
+        super().setUp()
+        old = tlslab.Origin(ORIGIN, OLD, lab.forever(OK), world.leaf([NAME]))
+        self.addCleanup(old.close)
+
+    def test_N18_G8_an_idle_session_makes_room_and_busy_ones_do_not(self):
+        self.an_idle_session_makes_room()
+
+    def test_N18_G8_who_has_no_server_yet_goes_before_idle_ones(self):
+        rested, kept = self.rested(), self.kept()
+        waiting = [self.gate.connect() for _ in range(2)]
+        new = self.rested()
+        with self.assertRaises(ConnectionResetError):
+            waiting[0].recv(1)
+        newer = self.rested()
+        with self.assertRaises(ConnectionResetError):
+            waiting[1].recv(1)
+        self.assertTrue(self.again(rested))
+        self.assertEqual(self.get(kept), 200)
+        newest = self.kept()  # of all four, `new` is now idle for longest
+        self.assertEqual(self.goaway(new), 0)
+        for s in [rested, kept, new, newer, newest] + waiting:
+            s.close()
+
+    def test_N18_G8_a_kept_connection_makes_room(self):
+        kept = self.kept()
+        busy = [self.busy() for _ in range(3)]
+        new = self.rested()
+        self.assertEqual(kept.recv(1), b"")
+        for s in busy + [kept, new]:
+            s.close()
+
+    def test_N18_G8_with_busy_ones_only_the_newcomer_is_refused(self):
+        busy = [self.busy() for _ in range(4)]
+        self.assertEqual(status(self.gate.ask(b"")), 503)
+        for s in busy:
+            s.close()
+
+
+class FullHost(Filled):
+    """The same where one destination is full."""
+    limits = {"tunnelsPerHost": 4}
+
+    def test_N18_G8_an_idle_session_makes_room_and_busy_ones_do_not(self):
+        self.an_idle_session_makes_room()
+
+    def test_N18_G8_with_busy_ones_only_the_newcomer_is_refused(self):
+        busy = [self.busy() for _ in range(4)]
+        self.assertEqual(status(self.gate.ask(b"CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n\r\n"
+                                              % (NAME.encode(), NAME.encode()))), 503)
+        for s in busy:
+            s.close()
 
 
 class Crowd(Case):
