@@ -36,7 +36,6 @@ FLOORS = {
     "engine/sandbox": ["spec", "engine/runtime", "engine/store", "engine/resolve", "engine/plan"],
     "engine/cli": ["spec", "engine", "kits"],
     "kits": ["spec"],
-    "tck": ["spec"],
 }
 # The public headers of spec lie in one folder for installation; each belongs to the floor that implements it.
 SPEC_HEADERS = {

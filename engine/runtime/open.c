@@ -2,15 +2,9 @@
 
 #include <string.h>
 
-#ifdef SBX_RUNTIME_HAS_OCI
-#define OCI &sbx_runtime_oci
-#else
-#define OCI NULL
-#endif
-
 static const struct sbx_runtime_ops *const backends[] = {
     [SBX_RUNTIME_DOCKER] = &sbx_runtime_docker,
-    [SBX_RUNTIME_OCI] = OCI,
+    [SBX_RUNTIME_OCI] = &sbx_runtime_oci,
     [SBX_RUNTIME_FAKE] = &sbx_runtime_fake,
 };
 

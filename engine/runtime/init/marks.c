@@ -41,12 +41,6 @@ static bool read_text(int dir, const char *name, char *out, size_t size)
     return true;
 }
 
-void sbx_boot_id(char out[64])
-{
-    if (!read_text(AT_FDCWD, "/proc/sys/kernel/random/boot_id", out, 64))
-        out[0] = '\0';
-}
-
 static bool steps_done(int dir, uint64_t cookie)
 {
     char text[MARK_NAME], name[MARK_NAME], *blank;

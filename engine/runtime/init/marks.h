@@ -11,9 +11,6 @@
 /** SO_NETNS_COOKIE of this network namespace; 0 where the kernel has none (no mark fits then). */
 uint64_t sbx_netns_cookie(void);
 
-/** The kernel's boot id without its newline; "" when it cannot be read. */
-void sbx_boot_id(char out[64]);
-
 /**
  * The gate is up for this namespace (gate-COOKIE, whose text is empty or this boot's id: cookies
  * begin anew at each boot), and the steps of the newest start are done (done-COOKIE-N of start's

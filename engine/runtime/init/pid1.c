@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "marks.h"
 #include "place.h"
+#include "sbx/boot.h"
 #include "startup.h"
 
 #define EXIT_TERM (128 + SIGTERM)
@@ -24,7 +25,7 @@ struct pid1 {
     enum phase phase;
     int root, signals, changes; /* changes: inotify; -1: none to be had */
     uint64_t cookie;
-    char boot_id[64];
+    char boot_id[SBX_BOOT_ID_SIZE];
     int64_t kill_at_ms; /* PHASE_ENDING */
     struct sbx_startup startup;
 };

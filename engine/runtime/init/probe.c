@@ -13,6 +13,7 @@
 
 #include "commands.h"
 #include "marks.h"
+#include "sbx/boot.h"
 #include "users.h"
 
 #define AGENT_UID 1000
@@ -108,7 +109,7 @@ static const char *door(void)
 int sbx_init_probe(void)
 {
     SBX_AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    char boot_id[64];
+    char boot_id[SBX_BOOT_ID_SIZE];
 
     sbx_boot_id(boot_id);
     fputs("{\"bootId\":", stdout);
