@@ -12,6 +12,7 @@
 #define EVENT_MS 1000    /* between two events of a blob */
 #define RATE_MS 200      /* before this a rate says nothing */
 #define BAR 20           /* columns of a bar */
+#define COLUMNS 80       /* where the terminal's width is unknown */
 #define WIDTH_MIN 70     /* columns of the terminal; narrower ones get no bar */
 
 static long now_ms(void)
@@ -58,18 +59,24 @@ static const char *pace(struct sbx_arena *arena, const struct sbx_blob_bar *bar,
     return text ? text : "";
 }
 
-static void line(FILE *out, struct sbx_arena *arena, const struct sbx_blob_bar *bar, bool wide,
+/* One line; on a terminal it must not wrap, or the cursor would lose its place. */
+static void line(FILE *out, struct sbx_arena *arena, const struct sbx_blob_bar *bar, int columns,
                  long now)
 {
     static const char full[] = "====================", none[] = "                    ";
     int part = bar->total ? (int)(bar->done * BAR / bar->total) : BAR;
+    const char *graph = "", *of = "", *text;
 
-    fprintf(out, "%.19s  ", bar->digest);
-    if (wide && bar->done < bar->total)
-        fprintf(out, "[%.*s>%.*s]  ", part, full, BAR - part, none);
-    if (bar->done < bar->total)
-        fprintf(out, "%s of ", sbx_out_size(arena, bar->done));
-    fprintf(out, "%s%s\n", sbx_out_size(arena, bar->total), pace(arena, bar, now));
+    if (bar->done < bar->total) {
+        if (columns >= WIDTH_MIN)
+            graph = sbx_arena_printf(arena, "[%.*s>%.*s]  ", part, full, BAR - part, none);
+        of = sbx_arena_printf(arena, "%s of ", sbx_out_size(arena, bar->done));
+    }
+    text = graph && of ? sbx_arena_printf(arena, "%.19s  %s%s%s%s", bar->digest, graph, of,
+                                          sbx_out_size(arena, bar->total), pace(arena, bar, now))
+                       : NULL;
+    if (text)
+        fprintf(out, "%.*s\n", columns ? columns - 1 : (int)strlen(text), text);
 }
 
 /* What is over goes up and stays; the others are drawn below it. */
@@ -77,20 +84,22 @@ static void draw(struct sbx_blobs *b, long now)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     FILE *out = b->cli->err;
-    bool wide = sbx_tty_size(NULL).cols >= WIDTH_MIN;
+    int columns = sbx_tty_size(NULL).cols;
     size_t left = 0;
 
     if (!arena)
         return;
+    if (!columns) /* a terminal that does not know */
+        columns = COLUMNS;
     b->drawn_ms = now;
     if (b->lines)
         fprintf(out, "\033[%zuA\033[J", b->lines);
     for (size_t i = 0; i < b->n; i++)
         if (b->v[i].done >= b->v[i].total)
-            line(out, arena, &b->v[i], wide, now);
+            line(out, arena, &b->v[i], columns, now);
     for (size_t i = 0; i < b->n; i++)
         if (b->v[i].done < b->v[i].total) {
-            line(out, arena, &b->v[i], wide, now);
+            line(out, arena, &b->v[i], columns, now);
             b->v[left++] = b->v[i];
         }
     b->n = b->lines = left;
@@ -120,7 +129,7 @@ static void tell(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
             draw(b, now);
         return; /* which forgets what is over */
     } else if (over && (arena = sbx_arena_new())) {
-        line(b->cli->err, arena, bar, false, now);
+        line(b->cli->err, arena, bar, 0, now);
     }
     if (over)
         forget(b, bar);
@@ -132,7 +141,7 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     struct sbx_blob_bar *bar;
     long now = now_ms();
 
-    if (total < TOLD_MIN)
+    if (total < TOLD_MIN || b->cli->quiet)
         return;
     pthread_mutex_lock(&b->lock);
     bar = find(b, digest);
@@ -164,12 +173,24 @@ static void release(void *p)
     pthread_mutex_destroy(&b->lock);
 }
 
-void sbx_blobs_init(struct sbx_blobs *b, struct sbx_cli *cli)
+struct sbx_blobs *sbx_blobs_new(struct sbx_cli *cli)
 {
+    struct sbx_blobs *b = sbx_arena_alloc(cli->arena, sizeof(*b));
+
+    if (!b)
+        return NULL;
     b->cli = cli;
     pthread_mutex_init(&b->lock, NULL);
-    b->terminal = isatty(STDERR_FILENO) && cli->format == SBX_FORMAT_TABLE;
+    b->terminal = sbx_tty_draws() && cli->format == SBX_FORMAT_TABLE;
     b->progress = (struct sbx_oci_progress){ .bytes = on_bytes, .line = on_line, .ctx = b };
-    (void)!sbx_arena_defer(cli->arena, release,
-                           b); /* where that fails the mutex goes with the program */
+    /* where that fails the mutex goes with the program */
+    (void)!sbx_arena_defer(cli->arena, release, b);
+    return b;
+}
+
+void sbx_blobs_leave(struct sbx_blobs *b)
+{
+    pthread_mutex_lock(&b->lock);
+    b->lines = 0;
+    pthread_mutex_unlock(&b->lock);
 }

@@ -30,7 +30,9 @@ struct sbx_blobs {
     long drawn_ms;
 };
 
-/** `b` must live as long as its progress is used. */
-void sbx_blobs_init(struct sbx_blobs *b, struct sbx_cli *cli);
+/** In the arena of `cli`; NULL: no memory. */
+struct sbx_blobs *sbx_blobs_new(struct sbx_cli *cli);
+/** Something else is about to be written: the bars that are there stay where they are. */
+void sbx_blobs_leave(struct sbx_blobs *b);
 
 #endif

@@ -78,6 +78,7 @@ struct sbx_cli {
     bool sarif;             /**< JSON in the form of SARIF */
     FILE *out, *err;        /**< results; all else */
     bool printed;           /**< the JSON or YAML value is out */
+    bool quiet;             /**< no progress */
     struct sbx_diags diags; /**< findings of the whole run */
     size_t reported;        /**< of diags: already shown */
     long long began;        /**< Unix seconds */

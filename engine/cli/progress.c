@@ -1,6 +1,7 @@
 /* Progress on stderr: drawn over one line on a terminal, plain lines otherwise. */
 #include <string.h>
 
+#include "blobs.h"
 #include "out.h"
 #include "session.h"
 
@@ -57,6 +58,8 @@ static void draw(struct sbx_session *s, const struct sbx_event *e, const char *t
     char known[sizeof(s->steps[0].text)];
 
     switch (e->kind) {
+    case SBX_EVENT_BYTES:
+        break;
     case SBX_EVENT_STEP:
         remember(s, e->step, text);
         draw_step(s, text);
@@ -94,6 +97,17 @@ static void print(struct sbx_session *s, const struct sbx_event *e, const char *
         fprintf(s->cli->err, "%s%s\n", prefixes[e->kind], text);
 }
 
+/* A layer of an image: a bar, in place of the line of the step. */
+static void count(struct sbx_session *s, const struct sbx_event *e)
+{
+    if (!s->blobs)
+        s->blobs = sbx_blobs_new(s->cli);
+    if (!s->blobs)
+        return; /* no memory for bars: the pull goes on */
+    sbx_progress_end(s);
+    s->blobs->progress.bytes(s->blobs, e->text, e->done, e->total);
+}
+
 void sbx_progress_event(void *ctx, const struct sbx_event *e)
 {
     struct sbx_session *s = ctx;
@@ -102,6 +116,12 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
 
     if (s->quiet && e->kind != SBX_EVENT_WARNING)
         return;
+    if (e->kind == SBX_EVENT_BYTES) {
+        count(s, e);
+        return;
+    }
+    if (s->blobs)
+        sbx_blobs_leave(s->blobs);
     arena = sbx_arena_new();
     text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
     if (!text)

@@ -17,7 +17,6 @@ const struct sbx_opt sbx_remote_rows[] = {
 
 struct io {
     struct sbx_kit_io io;
-    struct sbx_blobs blobs;
     struct sbx_cli *cli;
     struct sbx_paths paths;
     struct sbx_remote inner; /* what sbx_cli_remote() wraps */
@@ -29,9 +28,10 @@ static enum sbx_code new_io(struct sbx_cli *cli, const struct sbx_remote_opts *o
                             struct sbx_err *err)
 {
     struct io *io = sbx_arena_alloc(cli->arena, sizeof(*io));
+    struct sbx_blobs *blobs = sbx_blobs_new(cli);
     enum sbx_code rc;
 
-    if (!io)
+    if (!io || !blobs)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = sbx_paths_init(cli->global.app, &io->paths, err);
     if (rc)
@@ -41,10 +41,9 @@ static enum sbx_code new_io(struct sbx_cli *cli, const struct sbx_remote_opts *o
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     }
     io->cli = cli;
-    sbx_blobs_init(&io->blobs, cli);
     io->io = (struct sbx_kit_io){ .cache = io->paths.cache,
                                   .plain_http = o && o->plain_http,
-                                  .progress = &io->blobs.progress };
+                                  .progress = &blobs->progress };
     *ret = io;
     return SBX_OK;
 }

@@ -27,12 +27,11 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
         .interrupt_fd = sbx_interrupt_fd(),
         .debug = cli->global.debug,
     };
-    const char *term = getenv("TERM");
     SBX_AUTO(sbx_paths) paths = { 0 };
     enum sbx_code rc;
 
     s->cli = cli;
-    s->fancy = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+    s->fancy = sbx_tty_draws();
     s->width = sbx_tty_size(NULL).cols;
     rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)

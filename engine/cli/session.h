@@ -24,6 +24,7 @@ struct sbx_session {
     bool output_shown;           /**< the step that runs printed something, which stands on stderr */
     bool failure_shown;          /**< so did the one that failed */
     int width;                   /**< of the terminal */
+    struct sbx_blobs *blobs;     /**< layers of an image on their way; NULL: none came yet */
     struct sbx_step {
         char id[80], text[160];
     } steps[SBX_STEPS_OPEN]; /**< begun and not ended */
@@ -75,6 +76,7 @@ SBX_MUST_USE enum sbx_code sbx_forward_signals(int *ret_signals, int *ret_resize
 SBX_MUST_USE enum sbx_code sbx_tty_raw(struct sbx_err *err);
 void sbx_tty_restore(void);
 struct sbx_winsize sbx_tty_size(void *ctx);
+bool sbx_tty_draws(void); /**< stderr is a terminal on which the cursor moves */
 
 /** Streams of this program for a process inside; `input` attaches standard input. */
 SBX_MUST_USE enum sbx_code sbx_attach(struct sbx_streams *ret, bool tty, bool input,

@@ -51,6 +51,13 @@ enum sbx_code sbx_tty_raw(struct sbx_err *err)
     return SBX_OK;
 }
 
+bool sbx_tty_draws(void)
+{
+    const char *term = getenv("TERM");
+
+    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
 struct sbx_winsize sbx_tty_size(void *ctx)
 {
     struct winsize w = { 0 };

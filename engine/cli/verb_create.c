@@ -26,8 +26,10 @@ static enum sbx_code create(struct sbx_cli *cli, struct sbx_err *err)
     SBX_AUTO(sbx_make) m = { .sandbox = &o->sandbox, .kit = &o->kit, .runtime = &o->runtime };
     SBX_AUTO(sbx_session) s = { .quiet = o->quiet };
     const char *name = NULL;
-    enum sbx_code rc = sbx_make_prepare(cli, &m, err);
+    enum sbx_code rc;
 
+    cli->quiet = o->quiet;
+    rc = sbx_make_prepare(cli, &m, err);
     if (!rc)
         rc = sbx_session_open(&s, cli, &o->runtime, err);
     if (rc)

@@ -179,7 +179,8 @@ static enum sbx_code make_headers(struct sbx_http *h, const struct sbx_call *c, 
 
 #define SET(option, value) h->curl->easy_setopt(h->h, option, value)
 
-static void set_tls(struct sbx_http *h)
+/* The registry's own trust counts where it sends us, too, as with docker: its storage has the same CA. */
+static void set_tls(struct sbx_http *h, bool at_home)
 {
     const char *file = getenv("SSL_CERT_FILE"), *dir = getenv("SSL_CERT_DIR");
     struct curl_blob ca = { h->tls.ca, h->tls.ca_len, CURL_BLOB_NOCOPY };
@@ -193,7 +194,7 @@ static void set_tls(struct sbx_http *h)
         if (!dir || !*dir)
             SET(CURLOPT_CAPATH, "/etc/ssl/certs"); /* besides the blob: the system's */
     }
-    if (h->tls.cert) {
+    if (h->tls.cert && at_home) {
         SET(CURLOPT_SSLCERT, h->tls.cert);
         SET(CURLOPT_SSLKEY, h->tls.key);
     }
@@ -244,8 +245,7 @@ static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, str
     SET(CURLOPT_HEADERDATA, t);
     if (sbx_url_loopback(host))
         SET(CURLOPT_NOPROXY, "*");
-    if (at_home)
-        set_tls(h);
+    set_tls(h, at_home);
     set_method(h, c);
 }
 
@@ -268,8 +268,8 @@ static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code
     if (code == CURLE_PEER_FAILED_VERIFICATION)
         return sbx_err_set(err, SBX_UNAVAILABLE,
                            "%.*s: %.300s; if the registry has a CA of its own, put it into "
-                           "/etc/docker/certs.d/%.*s/ca.crt",
-                           len, host, why, len, host);
+                           "/etc/docker/certs.d/%s/ca.crt",
+                           len, host, why, h->host);
     if (code == CURLE_OPERATION_TIMEDOUT)
         return sbx_err_set(err, SBX_TIMEOUT, "%.*s: %.300s", len, host, why);
     return sbx_err_set(err, code == CURLE_OUT_OF_MEMORY ? SBX_NO_MEMORY : SBX_UNAVAILABLE,

@@ -30,7 +30,7 @@ struct sbx_http {
     const struct sbx_curl *curl;
     CURL *h; /* keeps its connections */
     struct sbx_tls tls;
-    const char *origin; /* "https://host:port": where `tls` and log-ins count */
+    const char *host; /* whose certificates `tls` has */
     char reason[CURL_ERROR_SIZE];
 };
 

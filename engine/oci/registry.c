@@ -34,6 +34,7 @@ enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx
     r->is_mirror = opts->mirror;
     r->limit_ms = opts->limit_ms;
     r->progress = opts->progress;
+    r->http.host = r->host;
     rc = sbx_tls_read(r->host, &r->http.tls, err);
     if (!rc)
         rc = registry_mirrors_open(r, err);

@@ -164,6 +164,8 @@ void sbx_broker_ensure(struct sbx_box *box);
 /* ---- events.c ---- */
 void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                     const char *fmt, ...) SBX_PRINTF(4, 5);
+void sbx_event_bytes(struct sbx_engine *e, const char *step, const char *what, int64_t done,
+                     int64_t total);
 /** A step at work: begins an event; ends it by the code. */
 struct sbx_stage {
     struct sbx_engine *e;

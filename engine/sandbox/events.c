@@ -20,7 +20,7 @@ int64_t sbx_now_ms(void)
 static void deliver(struct sbx_engine *e, enum sbx_event_kind kind, const char *step,
                  int64_t elapsed_ms, const char *text)
 {
-    struct sbx_event event = { kind, step, text, elapsed_ms };
+    struct sbx_event event = { kind, step, text, elapsed_ms, 0, 0 };
 
     if (e->config.event)
         e->config.event(e->config.ctx, &event);
@@ -48,6 +48,15 @@ void sbx_event_send(struct sbx_engine *e, enum sbx_event_kind kind, const char *
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     deliver(e, kind, step, 0, text);
+}
+
+void sbx_event_bytes(struct sbx_engine *e, const char *step, const char *what, int64_t done,
+                     int64_t total)
+{
+    struct sbx_event event = { SBX_EVENT_BYTES, step, what, 0, done, total };
+
+    if (e->config.event)
+        e->config.event(e->config.ctx, &event);
 }
 
 const struct sbx_plan_step *sbx_step_of(const struct sbx_box *box, enum sbx_phase phase)

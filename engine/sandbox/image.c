@@ -43,10 +43,20 @@ static void line(void *ctx, const char *text)
     pthread_mutex_unlock(&j->lock);
 }
 
+static void bytes(void *ctx, const char *layer, int64_t done, int64_t total)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    if (j->e)
+        sbx_event_bytes(j->e, "image", layer, done, total);
+    pthread_mutex_unlock(&j->lock);
+}
+
 static void *work(void *arg)
 {
     struct job *j = arg;
-    struct sbx_progress progress = { line, j };
+    struct sbx_progress progress = { line, j, bytes };
     struct sbx_image image;
 
     j->rc = sbx_runtime_image_ensure(j->rt, j->reference, j->pull, &progress, j->arena, &image,

@@ -1,11 +1,14 @@
 """A registry in memory that reads and writes, and misbehaves at one place as its test says. For matrix.py."""
 import base64
 import hashlib
-import json
 import re
 import ssl
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
+from email.utils import formatdate
+from http.server import ThreadingHTTPServer
+
+from answers import Answers
 
 LOGIN = "Basic " + base64.b64encode(b"hugo:s3cret").decode()
 ERRORS = {401: "UNAUTHORIZED", 404: "MANIFEST_UNKNOWN", 429: "TOOMANYREQUESTS", 500: "UNKNOWN", 503: "UNAVAILABLE",
@@ -23,18 +26,21 @@ class Server(ThreadingHTTPServer):
 class Registry:
     """blobs: digest -> bytes; manifests: reference -> (type, bytes). `fault` may be set between commands."""
 
-    def __init__(self, certificate=None):
+    def __init__(self, certificate=None, away=None):
+        """`certificate`: (file, key) of this registry, `away`: of where it redirects to; None: no TLS."""
         self.blobs, self.manifests, self.sessions = {}, {}, {}
         self.place = self.fault = None  # a digest, or "manifest"; a tuple: name and what it needs
+        self.date, self.early = 0, 0  # when Retry-After allows the next request, and requests before that
         self.moved, self.asked, self.log = {}, {}, []  # digest -> body bytes; place -> requests; lines
         self.lock = threading.Lock()
         self.stalled, self.release = threading.Event(), threading.Event()
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.elsewhere = Server(("127.0.0.1", 0), self.handler())
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        for server, files in ((self.server, certificate), (self.elsewhere, away)):
+            if files:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(*files)
+                server.socket = context.wrap_socket(server.socket, server_side=True)
         self.host = f"127.0.0.1:{self.server.server_port}"
         self.other = f"127.0.0.1:{self.elsewhere.server_port}"
         for s in (self.server, self.elsewhere):
@@ -74,26 +80,12 @@ class Registry:
         return Bound
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class Handler(Answers):
     reg = None
 
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body=b"", length=None, **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def refuse(self, status, message, **headers):
+    def refuse(self, status, message, **headers):  # pylint: disable=arguments-differ # the code follows from the status
         self.drain()
-        text = json.dumps({"errors": [{"code": ERRORS[status], "message": message}]}).encode()
-        self.answer(status, text, Content_Type="application/json", **headers)
+        super().refuse(status, ERRORS[status], message, **headers)
 
     def drain(self):
         left = self.left
@@ -114,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
     # --- a fault before anything else. True: the request was answered
     def faulty(self, place):
         reg, fault = self.reg, self.reg.fault
-        if not fault or reg.place != place or self.away or fault[0] in ("cut", "cuts", "kill", "flip", "short", "long"):
+        if not fault or reg.place != place or self.away or fault[0] in ("cut", "cuts", "kill", "flip", "short", "long", "slow"):
             return False
         kind, n = fault[0], reg.count(reg.asked, place)
         auth = self.headers.get("Authorization", "")
@@ -124,11 +116,20 @@ class Handler(BaseHTTPRequestHandler):
             self.refuse(401, "token, please", WWW_Authenticate='Bearer realm="http://evil.example.com/t"')
         elif kind in ("429", "500") and n <= 2:
             self.refuse(int(kind), "a little later", Retry_After="0")
+        elif kind == "429date" and n <= 2:
+            reg.early += time.time() < reg.date
+            reg.date = int(time.time()) + 2
+            self.refuse(429, "at a time", Retry_After=formatdate(reg.date, usegmt=True))
         elif kind == "503":
             self.refuse(503, "closed for today", Retry_After="0")
         elif kind == "elsewhere" and auth:
             self.drain()
             self.answer(307, Location=f"http://{reg.other}{self.path}")
+        elif kind == "away":  # fault[1] is the scheme
+            self.drain()
+            self.answer(307, Location=f"{fault[1]}://{reg.other}{self.path}")
+        elif kind == "realm":
+            self.refuse(401, "token, please", WWW_Authenticate=f'Bearer realm="{fault[1]}://{reg.other}/token"')
         elif kind == "loop":
             self.drain()
             self.answer(307, Location=self.path)
@@ -197,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD" and self.faulty(digest):
             return None
         data, fault = reg.blobs[digest], reg.fault if reg.place == digest else None
-        if self.command == "HEAD" or not fault or fault[0] not in ("cut", "cuts", "flip", "short", "long", "kill"):
+        if self.command == "HEAD" or not fault or fault[0] not in ("cut", "cuts", "flip", "short", "long", "kill", "slow"):
             return self.send(data, digest)
         return self.broken(data, digest, fault, {})
 
@@ -219,6 +220,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(data[:-10], place, **headers)
         if fault[0] == "long":
             return self.send(data + b"more", place, **headers)
+        if fault[0] == "slow":
+            return self.slow(data)
         if fault[0] == "cuts":  # each answer, until the rest is short
             return self.piece(data, place, fault[1])
         if reg.first(place):  # cut and kill: behind so many bytes
@@ -228,6 +231,13 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             return self.stall() if fault[0] == "kill" else self.cut()
         return self.send(data, place, **headers)
+
+    def slow(self, data):
+        """A line of 3 MB/s, so that there is something to see on the way."""
+        self.answer(200, b"", len(data))
+        for at in range(0, len(data), 65536):
+            time.sleep(0.02)
+            self.wfile.write(data[at:at + 65536])
 
     def piece(self, data, place, n):
         reg, wanted = self.reg, self.headers.get("Range", "")

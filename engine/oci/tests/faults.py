@@ -4,11 +4,12 @@
 usage: faults.py LAYOUT LOG    prints its port, then serves; LOG gets a line for each request
 """
 import base64
-import json
 import os
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from answers import Answers
 
 LAYOUT, LOG = sys.argv[1:3]
 PIECE = 65536
@@ -34,25 +35,7 @@ def blob(digest):
         return None
 
 
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body=b"", length=None, **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def refuse(self, status, code, message, **headers):
-        text = json.dumps({"errors": [{"code": code, "message": message}]}).encode()
-        self.answer(status, text, Content_Type="application/json", **headers)
-
+class Handler(Answers):
     def do_HEAD(self):
         self.do_GET()
 

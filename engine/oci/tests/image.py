@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write an OCI layout with an image for two platforms (tag "1"); prints the digest of its index.
 
-usage: image.py LAYOUT [TEXT]    TEXT makes another image
+usage: image.py LAYOUT [TEXT [BUSYBOX]]    TEXT makes another image; with a static BUSYBOX a sandbox can stand on it
 """
 import gzip
 import hashlib
@@ -12,6 +12,7 @@ import sys
 import tarfile
 
 ROOT, TEXT = sys.argv[1], (sys.argv[2] if len(sys.argv) > 2 else "one").encode()
+BUSYBOX = sys.argv[3] if len(sys.argv) > 3 else None
 os.makedirs(os.path.join(ROOT, "blobs/sha256"), exist_ok=True)
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 
@@ -29,7 +30,28 @@ def layer(arch):
         info = tarfile.TarInfo("etc-" + arch)
         info.size = len(TEXT)
         t.addfile(info, io.BytesIO(TEXT))
+        if BUSYBOX and arch == MACHINE:
+            add_system(t)
     return out.getvalue()
+
+
+def add_system(t):
+    """A shell, its commands, and the user agent."""
+    for name in ("bin", "etc", "home", "home/agent", "tmp"):
+        info = tarfile.TarInfo(name)
+        info.type, info.mode = tarfile.DIRTYPE, 0o755
+        info.uid = info.gid = 1000 if name == "home/agent" else 0
+        t.addfile(info)
+    t.add(BUSYBOX, "bin/busybox")
+    for name in ("sh", "cat", "id", "sleep", "env", "chown", "mkdir", "ls"):
+        info = tarfile.TarInfo("bin/" + name)
+        info.type, info.linkname = tarfile.SYMTYPE, "busybox"
+        t.addfile(info)
+    for name, text in (("passwd", b"root:x:0:0::/:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"),
+                       ("group", b"root:x:0:\nagent:x:1000:\n")):
+        info = tarfile.TarInfo("etc/" + name)
+        info.size, info.mode = len(text), 0o644
+        t.addfile(info, io.BytesIO(text))
 
 
 manifests = []

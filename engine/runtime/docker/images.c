@@ -91,6 +91,23 @@ static enum sbx_code inspect(struct docker *d, const char *reference, struct sbx
     return rc ? rc : fill(c.json, reference, arena, ret, err);
 }
 
+/* The Engine takes it, as it can run it with an emulator; without one its programs cannot be run. */
+static void tell_foreign(struct docker *d, const char *reference, const struct sbx_progress *progress)
+{
+    SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
+    const char *name = docker_escape(&c, reference, "/:@"), *arch;
+    char text[128];
+
+    if (!name || !progress || !progress->line ||
+        docker_do(d, &c, NULL, "GET", NULL, "/images/%s/json", name))
+        return;
+    arch = sbx_json_text_of(c.json, "Architecture");
+    if (!*arch || !*d->arch || !strcmp(arch, d->arch))
+        return;
+    snprintf(text, sizeof(text), "the image is for %.40s, this Engine is %.40s: it needs an emulator", arch, d->arch);
+    progress->line(progress->ctx, text);
+}
+
 enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference, enum sbx_pull pull,
                                   const struct sbx_progress *progress, struct sbx_arena *arena,
                                   struct sbx_image *ret, struct sbx_err *err)
@@ -109,6 +126,8 @@ enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
         return sbx_err_set(err, SBX_NOT_FOUND,
                            "the Engine does not have it, and pulling was not allowed");
     rc = docker_pull(d, reference, progress, err);
+    if (!rc)
+        tell_foreign(d, reference, progress);
     return rc ? rc : inspect(d, reference, arena, ret, err);
 }
 

@@ -6,9 +6,12 @@
 #include "sbx/json.h"
 #include "sbx/text.h"
 
+#define LAYER_ID_LEN 12 /* digits; the Engine shortens them */
+
 struct pull {
     const struct sbx_progress *progress;
-    json_t *last; /* layer id: status that was said */
+    json_t *last;   /* layer id: status that was said */
+    json_t *totals; /* layer id: bytes, or ALL_HERE */
 };
 
 static enum sbx_code failed(const char *text, struct sbx_err *err)
@@ -39,7 +42,36 @@ static enum sbx_code failed(const char *text, struct sbx_err *err)
     return sbx_err_set(err, code, "%s", clean.ptr ? clean.ptr : "");
 }
 
-/* A line where a layer's status changed; bars and counters are for terminals of other programs. */
+#define ALL_HERE (-1)
+
+/* How much of a layer is here; that all of it is, is told once. */
+static void count(struct pull *p, const json_t *value)
+{
+    const json_t *detail = json_object_get(value, "progressDetail");
+    const char *id = sbx_json_text_of(value, "id"), *status = sbx_json_text_of(value, "status");
+    json_int_t done = json_integer_value(json_object_get(detail, "current"));
+    json_int_t total = json_integer_value(json_object_get(detail, "total"));
+    json_int_t known = json_integer_value(json_object_get(p->totals, id));
+
+    if (!strcmp(status, "Download complete"))
+        done = total = known;
+    else if (strcmp(status, "Downloading") != 0)
+        return;
+    if (total <= 0 || known == ALL_HERE)
+        return;
+    json_object_set_new(p->totals, id, json_integer(done < total ? total : ALL_HERE));
+    p->progress->bytes(p->progress->ctx, id, done, total);
+}
+
+/* Of layers ("id" is theirs) only bytes are told where somebody counts them; "latest: Pulling from x" is no layer. */
+static bool is_layer(const json_t *value)
+{
+    const char *id = sbx_json_text_of(value, "id");
+
+    return strlen(id) == LAYER_ID_LEN && strspn(id, "0123456789abcdef") == LAYER_ID_LEN;
+}
+
+/* A line where a layer's status changed. */
 static void say(struct pull *p, const json_t *value)
 {
     const char *id = sbx_json_text_of(value, "id"), *status = sbx_json_text_of(value, "status");
@@ -67,18 +99,22 @@ static void say(struct pull *p, const json_t *value)
 static enum sbx_code take(void *ctx, const json_t *value, struct sbx_err *err)
 {
     const char *text = sbx_json_text_of(value, "error");
+    struct pull *p = ctx;
 
     if (*text)
         return failed(text, err);
-    say(ctx, value);
+    if (p->progress && p->progress->bytes && is_layer(value))
+        count(p, value);
+    else
+        say(p, value);
     return SBX_OK;
 }
 
 static enum sbx_code fetch(struct docker *d, const struct docker_name *name, const char *auth,
                            const struct sbx_progress *progress, struct sbx_err *err)
 {
-    SBX_AUTO_JSON json_t *last = json_object();
-    struct pull p = { progress, last };
+    SBX_AUTO_JSON json_t *last = json_object(), *totals = json_object();
+    struct pull p = { progress, last, totals };
     SBX_AUTO(docker_lines) lines = DOCKER_LINES_INIT(take, &p);
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     const struct docker_extra extra = {
@@ -88,7 +124,7 @@ static enum sbx_code fetch(struct docker *d, const struct docker_name *name, con
     const char *tag = docker_escape(&c, name->tag, ":");
     enum sbx_code rc;
 
-    if (!last || !repository || !tag)
+    if (!last || !totals || !repository || !tag)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     rc = docker_send(d, &c, err, "POST", NULL, &extra, "/images/create?fromImage=%s&tag=%s",
                      repository, tag);
@@ -117,6 +153,9 @@ enum sbx_code docker_pull(struct docker *d, const char *reference,
         rc = docker_auth(name.registry, arena, &auth, &remark, err);
     if (!rc)
         rc = fetch(d, &name, auth, progress, err);
+    /* A registry of this machine that refuses the Engine is tried without TLS too, and that answer is told. */
+    if (rc == SBX_FAILED && !auth && err && strstr(err->text, "HTTP request to an HTTPS server"))
+        rc = SBX_CONSENT;
     if (rc == SBX_CONSENT)
         sbx_err_wrap(err, rc, auth ? "the log-in for %s is refused; docker login %s"
                                    : "no credentials for %s; run docker login %s",

@@ -32,6 +32,10 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     const struct sbx_progress *progress = ctx;
     char line[64];
 
+    if (progress && progress->bytes) {
+        progress->bytes(progress->ctx, digest, done, total);
+        return;
+    }
     if (!progress || !progress->line || done < total || total < TOLD_MIN)
         return;
     snprintf(line, sizeof(line), "layer %.12s: %.1f MB", digest + strlen("sha256:"),
@@ -60,13 +64,13 @@ enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, en
     rc = pull == SBX_PULL_ALWAYS ? fetch(store, reference, progress, err) : SBX_OK;
     if (!rc)
         rc = sbx_store_find(store, reference, arena, &image, err);
+    if (rc == SBX_NOT_FOUND && pull == SBX_PULL_NEVER)
+        return sbx_err_set(err, rc, "not in the local store, and pulling was not allowed");
     if (rc == SBX_NOT_FOUND && pull == SBX_PULL_MISSING) {
         rc = fetch(store, reference, progress, err);
         if (rc)
             return sbx_err_wrap(err, rc,
-                                "no image %.300s in the local store (\"sbx template load\" brings one "
-                                "from a file)",
-                                reference);
+                                "not in the local store (\"sbx template load\" brings one from a file)");
         rc = sbx_store_find(store, reference, arena, &image, err);
     }
     if (rc)

@@ -131,7 +131,7 @@ static void a_pull_uses_the_log_in_and_says_what_it_does(void **state)
     struct world *w = *state;
     SBX_AUTO_FREE char *config = NULL;
     int layers = 0;
-    const struct sbx_progress progress = { note, &layers };
+    const struct sbx_progress progress = { .line = note, .ctx = &layers };
 
     assert_true(asprintf(&config, "{\"auths\":{\"%s\":{\"auth\":\"" AUTH "\"}}}", registry.host) >
                 0);

@@ -66,8 +66,13 @@ const struct sbx_runtime_info *sbx_runtime_info(const struct sbx_runtime *rt);
 
 enum sbx_pull { SBX_PULL_MISSING, SBX_PULL_ALWAYS, SBX_PULL_NEVER };
 
-/** A line of progress ("layer abc: 12 MB"); may be NULL wherever it is taken. */
-struct sbx_progress { void (*line)(void *ctx, const char *text); void *ctx; };
+/** Progress; may be NULL wherever it is taken. */
+struct sbx_progress {
+    void (*line)(void *ctx, const char *text); /**< "layer abc: 12 MB" */
+    void *ctx;
+    /** Bytes of a layer that are here, from any thread, one call at a time; NULL: lines say what there is to say. */
+    void (*bytes)(void *ctx, const char *layer, int64_t done, int64_t total);
+};
 
 struct sbx_image {
     const char *id, *reference; /**< "sha256:…"; as asked for */

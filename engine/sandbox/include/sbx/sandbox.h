@@ -51,6 +51,7 @@ enum sbx_event_kind {
     SBX_EVENT_FAILED,  /**< it did not; the call's error or a warning says why */
     SBX_EVENT_WARNING, /**< for the user's eyes: banner, failed startup, weak network ... */
     SBX_EVENT_NOTE,    /**< plain progress: "Install commands completed" */
+    SBX_EVENT_BYTES,   /**< `done` of `total` bytes of `text`, a layer, are here; from any thread, one at a time */
 };
 
 struct sbx_event {
@@ -58,6 +59,7 @@ struct sbx_event {
     const char *step; /**< id: "image", "container", "gate", or a plan step's; NULL: none */
     const char *text; /**< one line without its end */
     int64_t elapsed_ms; /**< DONE and FAILED */
+    int64_t done, total; /**< BYTES */
 };
 
 struct sbx_engine_config {

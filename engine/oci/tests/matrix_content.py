@@ -1,0 +1,121 @@
+"""Rows of matrix.py: content that is not what it should be, and images of every make that are."""
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+
+from matrix_world import (GOOD_NAME, LAYER, LAYER_BYTES, MACHINE, MANIFEST, MIB, PLACES, Pull, Push, image, kit, lying, pack, put,
+                          row, sha, tar)
+
+# --- content that is not what it should be; the next run gets it anew
+def content(kind, texts):
+    def run(r, t):
+        r.reg.misbehave(t.at, kind)
+        t.fails(1, texts[type(t)])
+        r.reg.behave()
+        t.succeeds()
+    return run
+
+
+for p in PLACES:
+    row(f"pull {p}: wrong digest", lambda r, p=p: content(
+        "flip", {Pull: "whose digest is" if p == "manifest" else "as it should be"})(r, Pull(r, p)))
+    row(f"push {p}: the registry has another digest", lambda r, p=p: content(
+        "flip", {Push: "stored the manifest as" if p == "manifest" else "provided digest did not match"})(r, Push(r, p)))
+    row(f"pull {p}: too short", lambda r, p=p: content(
+        "short", {Pull: "whose digest is" if p == "manifest" else "bytes"})(r, Pull(r, p)))
+for p in PLACES[1:]:
+    row(f"pull {p}: too long", lambda r, p=p: content("long", {Pull: "more than the"})(r, Pull(r, p)))
+
+
+# --- archives that are not what they should be (more of them: hostile.py, engine/store's tests)
+F, D = tarfile.REGTYPE, tarfile.DIRTYPE
+BOMB = pack(tar((GOOD_NAME, F, bytes(300 * MIB))))
+KIT_LAYERS = {
+    "truncated gzip": (LAYER_BYTES[:len(LAYER_BYTES) // 2], "no whole tar+gzip archive"),
+    "no archive": (b"words " * 200, "no whole tar+gzip archive"),
+    "..": (pack(tar(("home/agent/../../x", F, b"x"))), "not a clean relative path"),
+    "absolute": (pack(tar(("/etc/x", F, b"x"))), "not a clean relative path"),
+    "symlink": (pack(tar(("home/agent/l", tarfile.SYMTYPE, b"/etc/passwd"))), "no regular file"),
+    "hard link": (pack(tar((GOOD_NAME, F, b"x"), ("home/agent/h", tarfile.LNKTYPE, GOOD_NAME.encode()))), "a hard link"),
+    "device": (pack(tar(("home/agent/d", tarfile.CHRTYPE, b""))), "no regular file"),
+    "duplicate": (pack(tar((GOOD_NAME, F, b"1"), (GOOD_NAME, F, b"2"))), "given twice"),
+    "4 GiB header": (lying(), "larger than 268435456 bytes"),
+    "bomb": (BOMB, "larger than 268435456 bytes"),
+}
+IMAGE_LAYERS = {
+    "truncated gzip": (LAYER_BYTES[:len(LAYER_BYTES) // 2], "layer 1"),
+    "..": (pack(tar(("a/../../x", F, b"x"))), "layer 1"),
+    "symlink out, then through it": (pack(tar(("l", tarfile.SYMTYPE, b"/tmp"), ("l/x", F, b"x"))), "layer 1"),
+    "hard link out": (pack(tar(("h", tarfile.LNKTYPE, b"../../etc/passwd"))), "layer 1"),
+    "4 GiB header": (lying(), "layer 1"),
+}
+
+
+def hostile(r, data, text):
+    t = Pull(r, "layer")
+    t.digest = kit(r.reg, data)
+    t.fails(1, text)
+
+
+def hostile_image(r, data, text):
+    t = Pull(r, "image")
+    plain = b""
+    try:
+        plain = gzip.decompress(data)
+    except EOFError:
+        pass
+    t.digest, _ = image(r.reg, data, plain=plain)
+    t.fails(1, text)
+
+
+def wrong_size(r, p):
+    t = Pull(r, p)
+    make = {"layer": lambda: kit(r.reg, size=len(LAYER_BYTES) - 7), "image": lambda: image(r.reg, size=len(LAYER_BYTES) - 7)[0]}
+    t.digest = make[p]()
+    t.fails(1, "more than the")
+
+
+for n, (data, text) in KIT_LAYERS.items():
+    row(f"pull layer: {n}", lambda r, d=data, x=text: hostile(r, d, x))
+for n, (data, text) in IMAGE_LAYERS.items():
+    row(f"pull image: {n}", lambda r, d=data, x=text: hostile_image(r, d, x))
+for p in ("layer", "image"):
+    row(f"pull {p}: the manifest says another size", lambda r, p=p: wrong_size(r, p))
+
+
+# --- images of every make come
+def image_of(r, data, media, manifest_type=MANIFEST):
+    t = Pull(r, "image")
+    t.digest, config = image(r.reg, data, media=media, plain=gzip.decompress(LAYER_BYTES))
+    if manifest_type != MANIFEST:  # Docker's types
+        m = json.loads(r.reg.manifests[t.digest][1])
+        m["mediaType"], m["config"]["mediaType"] = manifest_type, "application/vnd.docker.container.image.v1+json"
+        t.digest = put(r.reg, m)
+    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [
+        {"mediaType": MANIFEST, "digest": sha(b"other"), "size": 5, "platform": {"os": "linux", "architecture": "mips64le"}},
+        {"mediaType": MANIFEST, "digest": sha(b"proof"), "size": 5, "platform": {"os": "unknown", "architecture": "unknown"}},
+        {"mediaType": manifest_type, "digest": t.digest, "size": len(r.reg.manifests[t.digest][1]),
+         "platform": {"os": "linux", "architecture": MACHINE}}]}
+    t.digest = put(r.reg, index)
+    t.succeeds()
+    found = [os.path.join(d, f) for d, _, files in os.walk(r.path("state/layers")) for f in files if f == "noise"]
+    r.check("one layer is unpacked", len(found), 1)
+    r.reg.forget()
+    t.succeeds()  # pulled again: no blob moves
+    r.check("nothing moves twice", r.reg.moved, {})
+    r.check("the configuration is there", config in r.reg.blobs)
+
+
+PLAIN = gzip.decompress(LAYER_BYTES)
+row("pull image: gzip layer, chosen from an index", lambda r: image_of(r, LAYER_BYTES, LAYER))
+row("pull image: plain layer", lambda r: image_of(r, PLAIN, LAYER[:-5]))
+row("pull image: Docker's types", lambda r: image_of(
+    r, LAYER_BYTES, "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/vnd.docker.distribution.manifest.v2+json"))
+if shutil.which("zstd"):
+    row("pull image: zstd layer", lambda r: image_of(
+        r, subprocess.run(["zstd", "-q", "-c"], input=PLAIN, stdout=subprocess.PIPE, check=True).stdout, LAYER[:-4] + "zstd"))
+else:
+    print("SKIPPED row: zstd is not installed")
