@@ -5,7 +5,8 @@
 #   scripts/clean-room.sh [--keep] [COMMAND...]      default: both README commands
 #
 # A mount and pid namespace with pivot_root (a plain chroot cannot make user namespaces); network and cgroups are
-# the machine's. Needs root and debootstrap. The bare system is cached in $XDG_CACHE_HOME/sbx-base/clean-room.tar.
+# the machine's; while tests run on it: scripts/clean-room.sh env SBX_FIXTURE_NET=203.0.113 ./scripts/quickstart.sh
+# Needs root and debootstrap. The bare system is cached in $XDG_CACHE_HOME/sbx-base/clean-room.tar.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

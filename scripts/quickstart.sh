@@ -76,6 +76,7 @@ printf 'denied:   http://denied.example.com/  -> '; curl -sS http://denied.examp
 printf 'around the gate, straight to its address: '; curl -sS --noproxy '*' -m 3 http://198.51.100.11/ 2>&1 || true
 AGENT
 )
+agent=${agent//198.51.100/${SBX_FIXTURE_NET:-198.51.100}}
 printf '$ sbx run shell --kit kits/mixins/hello --name quickstart %s -- -c "…"\n' "$workspace"
 "$sbx" "${app[@]}" run --runtime "$runtime" shell --kit ./kits/mixins/hello --name quickstart "$workspace" -- -c "$agent"
 
