@@ -40,7 +40,8 @@ static enum sbx_code add(struct sbx_policy_file *f, struct sbx_arena *arena, voi
     f->approvals = v;
     for (size_t i = 0; i < p->n_rules; i++) {
         const struct sbx_plan_rule *r = &p->rules[i];
-        struct sbx_policy_approval one = { .kit = r->kit, .resource = r->pattern,
+        struct sbx_policy_approval one = { .kit = r->kit,
+                                           .resource = r->pattern,
                                            .digest = sbx_plan_rule_digest(p, r) };
 
         if (one.digest && is_meant(r, m->approve) && !is_there(f, &one))

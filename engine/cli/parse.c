@@ -31,8 +31,8 @@ enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, c
     for (size_t i = 0; parent == &sbx_root && i < sbx_builtin_kits_n; i++)
         if (sbx_builtin_kits[i].agent && !strcmp(word, sbx_builtin_kits[i].name))
             return sbx_err_set(err, SBX_USAGE,
-                               "\"%s\" is an agent, not a command; did you mean \"sbx run %s\"?", word,
-                               word);
+                               "\"%s\" is an agent, not a command; did you mean \"sbx run %s\"?",
+                               word, word);
     for (size_t i = 0; i < parent->n_sub; i++)
         if (!parent->sub[i]->hidden && !parent->sub[i]->not_built)
             sbx_suggest_try(&s, parent->sub[i]->name);

@@ -19,9 +19,8 @@ extern const struct sbx_opt sbx_remote_rows[];
 SBX_MUST_USE enum sbx_code sbx_cli_kit_io(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                                           const struct sbx_kit_io **ret, struct sbx_err *err);
 /** Mirrors and registries without TLS, as settings.yaml has them, for all that this process fetches. */
-SBX_MUST_USE enum sbx_code sbx_cli_registries(struct sbx_cli *cli,
-                                              const struct sbx_settings *settings,
-                                              struct sbx_err *err);
+SBX_MUST_USE enum sbx_code
+sbx_cli_registries(struct sbx_cli *cli, const struct sbx_settings *settings, struct sbx_err *err);
 /** The cache grew: keep it as small as settings.yaml says. In silence: the command is over. */
 void sbx_cli_trim(struct sbx_cli *cli);
 /** The same for the resolver; NULL: there is no place for a cache (HOME is not set). */

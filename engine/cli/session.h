@@ -21,10 +21,10 @@ struct sbx_session {
     bool quiet;                  /**< only warnings */
     bool told;                   /**< remarks on the user's files were made by an earlier one */
     bool step_open;              /**< a drawn step waits for its end */
-    bool output_shown;           /**< the step that runs printed something, which stands on stderr */
-    bool failure_shown;          /**< so did the one that failed */
-    int width;                   /**< of the terminal */
-    struct sbx_blobs *blobs;     /**< layers of an image on their way; NULL: none came yet */
+    bool output_shown;       /**< the step that runs printed something, which stands on stderr */
+    bool failure_shown;      /**< so did the one that failed */
+    int width;               /**< of the terminal */
+    struct sbx_blobs *blobs; /**< layers of an image on their way; NULL: none came yet */
     struct sbx_step {
         char id[80], text[160];
     } steps[SBX_STEPS_OPEN]; /**< begun and not ended */
@@ -49,7 +49,10 @@ void sbx_progress_end(struct sbx_session *s);
 
 /* ---- what the gate refused meanwhile (blocked.c) ---- */
 
-struct sbx_log_mark { unsigned long long ino; long long size; };
+struct sbx_log_mark {
+    unsigned long long ino;
+    long long size;
+};
 /** Where the log ends now. */
 struct sbx_log_mark sbx_blocked_mark(struct sbx_session *s, const char *name);
 /** Tell the hosts that were refused since the mark, on stderr. */

@@ -79,17 +79,17 @@ static const struct sbx_verb *const top[] = {
 };
 
 static const struct sbx_opt root_rows[] = {
-    SBX_SWITCH(struct sbx_root_opts, version, "version", 'v', "Print the version"),
-    SBX_OPT_END
+    SBX_SWITCH(struct sbx_root_opts, version, "version", 'v', "Print the version"), SBX_OPT_END
 };
 static const struct sbx_opt_group root_groups[] = { { .v = root_rows } };
 
 const struct sbx_verb sbx_root = {
     .name = "sbx",
     .summary = "Run coding agents in sandboxes that kits describe",
-    .about = "A sandbox is a container whose only network is a gate on this machine. Kits, directories with\n"
-             "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts it may reach.\n"
-             "No daemon and no account: each command does its work and ends.",
+    .about =
+        "A sandbox is a container whose only network is a gate on this machine. Kits, directories with\n"
+        "a spec.yaml, say what is in it: image, files, commands, environment, and the hosts it may reach.\n"
+        "No daemon and no account: each command does its work and ends.",
     .example = "sbx run claude\n"
                "sbx run shell --kit ./my-kit ~/project\n"
                "sbx exec my-sandbox -- git status",

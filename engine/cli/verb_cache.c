@@ -15,8 +15,7 @@ struct prune_opts {
 static const struct sbx_opt prune_rows[] = {
     SBX_TEXT(struct prune_opts, max, "max", 0, "SIZE",
              "Also remove what was used longest ago, until this much is left (such as 2g)"),
-    SBX_SWITCH(struct prune_opts, all, "all", 'a', "Remove everything"),
-    SBX_OPT_END
+    SBX_SWITCH(struct prune_opts, all, "all", 'a', "Remove everything"), SBX_OPT_END
 };
 static const struct sbx_opt_group prune_groups[] = { { .v = prune_rows } };
 
@@ -50,9 +49,8 @@ static enum sbx_code ls(struct sbx_cli *cli, struct sbx_err *err)
             json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:I}", "kind", v[i].kind, "name",
                                                   v[i].name, "size", (json_int_t)v[i].size, "used",
                                                   (json_int_t)v[i].used));
-        return sbx_out_value(cli, json_pack("{s:s,s:o}", "directory", sbx_cache_dir(cache),
-                                            "entries", list),
-                             err);
+        return sbx_out_value(
+            cli, json_pack("{s:s,s:o}", "directory", sbx_cache_dir(cache), "entries", list), err);
     }
     for (size_t i = n; i-- > 0;) {
         const char *cells[] = { v[i].kind, v[i].name, sbx_out_size(cli->arena, v[i].size),
@@ -105,9 +103,8 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     if (rc)
         return rc;
     if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli, json_pack("{s:I,s:I}", "freed", (json_int_t)freed, "left",
-                                            (json_int_t)left),
-                             err);
+        return sbx_out_value(
+            cli, json_pack("{s:I,s:I}", "freed", (json_int_t)freed, "left", (json_int_t)left), err);
     fprintf(cli->out, "Freed %s\n", sbx_out_size(cli->arena, freed));
     return SBX_OK;
 }
@@ -202,9 +199,10 @@ static const struct sbx_verb v_ls = {
 static const struct sbx_verb v_prune = {
     .name = "prune",
     .summary = "Remove what killed commands left, and more on request",
-    .about = "After a command that fetched, what was used longest ago goes by itself: cache.max in settings.yaml says\n"
-             "how much stays (default: 20g). Nothing that is removed is lost: it is fetched again when it is\n"
-             "needed. Images that were loaded or pulled for sandboxes stay usable.",
+    .about =
+        "After a command that fetched, what was used longest ago goes by itself: cache.max in settings.yaml says\n"
+        "how much stays (default: 20g). Nothing that is removed is lost: it is fetched again when it is\n"
+        "needed. Images that were loaded or pulled for sandboxes stay usable.",
     .example = "sbx cache prune --max 2g",
     .groups = prune_groups,
     .n_groups = SBX_ARRAY_LEN(prune_groups),

@@ -66,13 +66,15 @@ const struct sbx_verb sbx_verb_exec = {
     .name = "exec",
     .summary = "Run a command in a sandbox",
     .args = "SANDBOX [--] COMMAND [ARG...]",
-    .about = "Starts a stopped sandbox first. The command runs without a shell, as the agent, in the first\n"
-             "workspace.",
+    .about =
+        "Starts a stopped sandbox first. The command runs without a shell, as the agent, in the first\n"
+        "workspace.",
     .example = "sbx exec my-sandbox git status\n"
                "sbx exec -it my-sandbox bash\n"
                "sbx exec -u root my-sandbox -- sh -c 'apt-get update && apt-get install -y jq'",
-    .exits = "The command's; 128 and more: it ended by a signal. Before it: 125: sbx itself failed,\n"
-             "126: it cannot be run, or the directory of -w does not exist, 127: it was not found",
+    .exits =
+        "The command's; 128 and more: it ended by a signal. Before it: 125: sbx itself failed,\n"
+        "126: it cannot be run, or the directory of -w does not exist, 127: it was not found",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct exec_opts),

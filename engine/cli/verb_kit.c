@@ -29,9 +29,10 @@ static const struct sbx_verb *const subs[] = {
 const struct sbx_verb sbx_verb_kit = {
     .name = "kit",
     .summary = "Check, show, publish and fetch kits",
-    .about = "A kit is a directory with a spec.yaml and, beside it, files/. The kits of the program itself are\n"
-             "known by name: claude, codex, gemini, opencode and shell are agents; git-identity, hello,\n"
-             "http-server, node and python are mixins.",
+    .about =
+        "A kit is a directory with a spec.yaml and, beside it, files/. The kits of the program itself are\n"
+        "known by name: claude, codex, gemini, opencode and shell are agents; git-identity, hello,\n"
+        "http-server, node and python are mixins.",
     .sub = subs,
     .n_sub = SBX_ARRAY_LEN(subs),
 };

@@ -11,8 +11,9 @@ struct attach_opts {
     const char *type, *media_type;
 };
 static const struct sbx_opt rows[] = {
-    SBX_TEXT(struct attach_opts, type, "type", 0, "TYPE",
-             "What the file is, as an artifact type such as application/vnd.example.sbom (required)"),
+    SBX_TEXT(
+        struct attach_opts, type, "type", 0, "TYPE",
+        "What the file is, as an artifact type such as application/vnd.example.sbom (required)"),
     SBX_TEXT(struct attach_opts, media_type, "media-type", 0, "TYPE",
              "Media type of the file (default: application/octet-stream)"),
     SBX_OPT_END
@@ -32,8 +33,9 @@ static enum sbx_code attach(struct sbx_cli *cli, struct sbx_err *err)
     enum sbx_code rc;
 
     if (!o->type)
-        return sbx_err_set(err, SBX_USAGE, "what is it? Add --type TYPE, such as "
-                                           "application/vnd.example.sbom");
+        return sbx_err_set(err, SBX_USAGE,
+                           "what is it? Add --type TYPE, such as "
+                           "application/vnd.example.sbom");
     rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
     if (!rc)
         rc = sbx_place_parse(cli->args.v[0], cli->arena, &place, err);
@@ -42,9 +44,8 @@ static enum sbx_code attach(struct sbx_cli *cli, struct sbx_err *err)
     if (rc)
         return rc;
     if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli, json_pack("{s:s,s:s}", "reference", cli->args.v[0], "digest",
-                                            digest),
-                             err);
+        return sbx_out_value(
+            cli, json_pack("{s:s,s:s}", "reference", cli->args.v[0], "digest", digest), err);
     fprintf(cli->out, "Attached %s\n", sbx_place_pinned(cli->arena, &place, digest));
     return SBX_OK;
 }
@@ -53,8 +54,9 @@ const struct sbx_verb sbx_verb_kit_attach = {
     .name = "attach",
     .summary = "Publish a file that refers to a kit",
     .args = "REFERENCE FILE",
-    .about = "The file becomes an artifact of its own in the kit's repository, with the kit as its subject; the kit\n"
-             "and its digest do not change. \"sbx kit inspect REFERENCE --referrers\" lists what is attached.",
+    .about =
+        "The file becomes an artifact of its own in the kit's repository, with the kit as its subject; the kit\n"
+        "and its digest do not change. \"sbx kit inspect REFERENCE --referrers\" lists what is attached.",
     .example = "sbx kit attach ghcr.io/me/my-kit:1.0 sbom.json --type application/spdx+json",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
@@ -115,8 +117,9 @@ enum sbx_code sbx_cli_referrers(struct sbx_cli *cli, const struct sbx_remote_opt
         return sbx_err_set(err, SBX_SCHEMA, "the list of referrers is no index");
     if (cli->format == SBX_FORMAT_TABLE)
         return print(cli, list, err);
-    return sbx_out_value(cli, json_pack("{s:s,s:s,s:O}", "reference", cli->args.v[0], "digest",
-                                        digest, "referrers", list),
+    return sbx_out_value(cli,
+                         json_pack("{s:s,s:s,s:O}", "reference", cli->args.v[0], "digest", digest,
+                                   "referrers", list),
                          err);
 }
 

@@ -128,9 +128,10 @@ const struct sbx_verb sbx_verb_kit_pull = {
     .name = "pull",
     .summary = "Fetch a kit into a directory",
     .args = "REFERENCE DIRECTORY",
-    .about = "REFERENCE names a digest or a commit, as \"sbx kit push\" and \"sbx kit resolve\" print it: tags and\n"
-             "branches can move.\n"
-             "DIRECTORY must not exist or be empty. What is pulled and pushed again has the same digest.",
+    .about =
+        "REFERENCE names a digest or a commit, as \"sbx kit push\" and \"sbx kit resolve\" print it: tags and\n"
+        "branches can move.\n"
+        "DIRECTORY must not exist or be empty. What is pulled and pushed again has the same digest.",
     .example = "sbx kit pull oci://ghcr.io/me/my-kit@sha256:0123... ./my-kit",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
@@ -145,9 +146,10 @@ const struct sbx_verb sbx_verb_kit_resolve = {
     .name = "resolve",
     .summary = "Print the immutable reference of a kit",
     .args = "REFERENCE",
-    .about = "A tag (of git also a branch, or the first digits of a commit that is one) is looked up; printed is\n"
-             "what --kit, extends and mixins take. A reference that cannot move is printed as it is, without\n"
-             "asking anybody.",
+    .about =
+        "A tag (of git also a branch, or the first digits of a commit that is one) is looked up; printed is\n"
+        "what --kit, extends and mixins take. A reference that cannot move is printed as it is, without\n"
+        "asking anybody.",
     .example = "sbx run shell --kit \"$(sbx kit resolve ghcr.io/me/my-kit:1.0)\"\n"
                "sbx kit resolve 'git+https://github.com/me/kits.git#ref=v1.0&dir=my-kit'",
     .groups = groups,

@@ -16,8 +16,7 @@ static const struct sbx_opt push_rows[] = {
     SBX_TEXT(struct push_opts, anchor, "anchor", 0, "HOW",
              "Keep the image with the kit: auto (within one registry), copy or none",
              .choices = anchors),
-    SBX_REFUSED("sign", 0, SBX_OPT_SWITCH, NULL, "signing kits is not built"),
-    SBX_OPT_END
+    SBX_REFUSED("sign", 0, SBX_OPT_SWITCH, NULL, "signing kits is not built"), SBX_OPT_END
 };
 static const struct sbx_opt_group push_groups[] = {
     { .v = push_rows },
@@ -105,11 +104,10 @@ static enum sbx_code pack(struct sbx_cli *cli, struct sbx_err *err)
     if (rc)
         return rc;
     return tell(cli, &packed,
-                sbx_arena_printf(cli->arena, "%s@%s",
-                                 cli->format == SBX_FORMAT_TABLE
-                                     ? sbx_out_clean(cli->arena, o->file)
-                                     : o->file,
-                                 packed.digest),
+                sbx_arena_printf(
+                    cli->arena, "%s@%s",
+                    cli->format == SBX_FORMAT_TABLE ? sbx_out_clean(cli->arena, o->file) : o->file,
+                    packed.digest),
                 "Packed", err);
 }
 
@@ -161,8 +159,9 @@ const struct sbx_verb sbx_verb_kit_pack = {
     .name = "pack",
     .summary = "Write a kit into one file, an OCI archive",
     .args = "DIRECTORY",
-    .about = "The archive is an OCI image layout in a tar file, as skopeo and oras read it: the same artifact that\n"
-             "\"sbx kit push\" makes, without a registry.",
+    .about =
+        "The archive is an OCI image layout in a tar file, as skopeo and oras read it: the same artifact that\n"
+        "\"sbx kit push\" makes, without a registry.",
     .example = "sbx kit pack ./my-kit -o my-kit.tar -t 1.0\n"
                "skopeo copy oci-archive:my-kit.tar docker://ghcr.io/me/my-kit:1.0",
     .groups = pack_groups,
@@ -178,8 +177,9 @@ const struct sbx_verb sbx_verb_kit_delete = {
     .name = "delete",
     .summary = "Delete a tag of a published kit, and its image's anchor",
     .args = "HOST/REPOSITORY:TAG",
-    .about = "Whoever uses the kit by its digest can no longer fetch it. Registries that delete only by digest\n"
-             "take every tag of the same kit along: that needs --force. Many registries delete nothing at all.",
+    .about =
+        "Whoever uses the kit by its digest can no longer fetch it. Registries that delete only by digest\n"
+        "take every tag of the same kit along: that needs --force. Many registries delete nothing at all.",
     .example = "sbx kit delete ghcr.io/me/my-kit:1.0",
     .groups = delete_groups,
     .n_groups = SBX_ARRAY_LEN(delete_groups),

@@ -31,8 +31,9 @@ const struct sbx_verb sbx_verb_kit_schema = {
     .about =
         "The schema (draft 2020-12) is made of the same tables that read kits. Editors with the YAML language\n"
         "server check and complete a spec.yaml that names it in its first line.",
-    .example = "sbx kit schema > ~/.config/sbx/kit.schema.json\n"
-               "sed -i '1i # yaml-language-server: $schema=/home/me/.config/sbx/kit.schema.json' spec.yaml",
+    .example =
+        "sbx kit schema > ~/.config/sbx/kit.schema.json\n"
+        "sed -i '1i # yaml-language-server: $schema=/home/me/.config/sbx/kit.schema.json' spec.yaml",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct schema_opts),

@@ -225,13 +225,14 @@ const struct sbx_verb sbx_verb_kit_validate = {
     .name = "validate",
     .summary = "Check kits and say all that is wrong with them",
     .args = "KIT...",
-    .about = "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on standard\n"
-             "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write; on a\n"
-             "terminal the line of the file follows. --output json gives {\"kits\", \"diagnostics\"}, --output\n"
-             "sarif a SARIF 2.1.0 log for code scanners.\n"
-             "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones need a value. What a\n"
-             "kit extends and names as mixins is looked at too, but for kits in registries and git. Nothing is run; what\n"
-             "kits only contradict together shows with --with, or with --kit for a sandbox kit.",
+    .about =
+        "KIT is a directory, a spec file, the name of a built-in kit, or \"-\" for a spec on standard\n"
+        "input. Every finding is one line, FILE:LINE:COLUMN: FIELD: what is wrong; what to write; on a\n"
+        "terminal the line of the file follows. --output json gives {\"kits\", \"diagnostics\"}, --output\n"
+        "sarif a SARIF 2.1.0 log for code scanners.\n"
+        "A valid kit prints \"VALID: NAME (KIND)\". Arguments are filled in, so required ones need a value. What a\n"
+        "kit extends and names as mixins is looked at too, but for kits in registries and git. Nothing is run; what\n"
+        "kits only contradict together shows with --with, or with --kit for a sandbox kit.",
     .example = "sbx kit validate ./my-kit\n"
                "sbx kit validate ./my-kit --with claude --kit ./other\n"
                "sbx kit validate --json ./my-kits/*/ | jq '.diagnostics[].message'",

@@ -236,8 +236,9 @@ const struct sbx_verb sbx_verb_rm = {
 const struct sbx_verb sbx_verb_reset = {
     .name = "reset",
     .summary = "Remove every sandbox and all state of this app",
-    .about = "Only of this app (--app-name): others keep theirs. Files under the configuration directory stay,\n"
-             "but the network policy is as before \"policy init\".",
+    .about =
+        "Only of this app (--app-name): others keep theirs. Files under the configuration directory stay,\n"
+        "but the network policy is as before \"policy init\".",
     .example = "sbx --app-name tests reset --force",
     .groups = reset_groups,
     .n_groups = SBX_ARRAY_LEN(reset_groups),

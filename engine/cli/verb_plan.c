@@ -101,9 +101,8 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_user_policy 
     }
     if (value && (json_object_set_new(value, "digest", json_string(p->digest)) ||
                   json_object_set(value, "gate", gate) ||
-                  json_object_set_new(
-                      value, "policy_preset",
-                      json_string(policy->preset ? policy->preset : "balanced")))) {
+                  json_object_set_new(value, "policy_preset",
+                                      json_string(policy->preset ? policy->preset : "balanced")))) {
         json_decref(value);
         value = NULL;
     }
@@ -140,8 +139,9 @@ const struct sbx_verb sbx_verb_plan = {
     .name = "plan",
     .summary = "Show what run would make and do, and make nothing",
     .args = "[AGENT|KIT] [PATH[:ro]...]",
-    .about = "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it would be recorded\n"
-             "with the sandbox, with its digest and the configuration of the gate.",
+    .about =
+        "Takes what \"sbx run\" takes. With --output json the whole plan is printed as it would be recorded\n"
+        "with the sandbox, with its digest and the configuration of the gate.",
     .example = "sbx plan claude --kit ./my-kit\n"
                "sbx plan shell --json | jq .gate.rules",
     .groups = groups,

@@ -114,17 +114,17 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
 {
     const char *name = t->name, *runtime = o->runtime.runtime;
     const struct sbx_sandbox_opts *s = &o->sandbox;
-    const char *flag = s->image        ? "template"
-                       : s->memory     ? "memory"
-                       : s->cpus > 0   ? "cpus"
-                       : s->pull       ? "pull"
-                       : s->privileged ? "allow-privileged"
-                       : s->userns     ? "allow-userns"
-                       : s->learn      ? "learn"
+    const char *flag = s->image             ? "template"
+                       : s->memory          ? "memory"
+                       : s->cpus > 0        ? "cpus"
+                       : s->pull            ? "pull"
+                       : s->privileged      ? "allow-privileged"
+                       : s->userns          ? "allow-userns"
+                       : s->learn           ? "learn"
                        : s->allow_network.n ? "allow-network"
                        : s->deny_network.n  ? "deny-network"
-                       : s->sockets.n  ? "allow-socket"
-                       : s->upstream_ca ? "upstream-ca"
+                       : s->sockets.n       ? "allow-socket"
+                       : s->upstream_ca     ? "upstream-ca"
                        : runtime && strcmp(runtime, "auto") && t->info.runtime_name &&
                                strcmp(runtime, t->info.runtime_name)
                            ? "runtime"
@@ -140,7 +140,8 @@ static enum sbx_code check_reattach(struct sbx_cli *cli, const struct run_opts *
             return rc;
     }
     if (!flag && s->publish.n)
-        sbx_cli_note(cli, "note: --publish counts when a sandbox is made; now: sbx ports publish %s %s",
+        sbx_cli_note(cli,
+                     "note: --publish counts when a sandbox is made; now: sbx ports publish %s %s",
                      name, s->publish.v[0]);
     if (!flag)
         return SBX_OK;
@@ -172,10 +173,13 @@ static enum sbx_code check_named(struct sbx_session *s, const struct run_opts *o
 
     if (!rc && what)
         rc = sbx_sandbox_differs(s->engine, t->name, &m->create, what, &differs, err);
-    return rc || !differs ? rc : sbx_err_set(err, SBX_USAGE,
-                       "sandbox \"%s\" exists and has other %s; they only count when one is made: "
-                       "remove it first (sbx rm %s) or leave them out",
-                       t->name, differs, t->name);
+    return rc || !differs
+               ? rc
+               : sbx_err_set(
+                     err, SBX_USAGE,
+                     "sandbox \"%s\" exists and has other %s; they only count when one is made: "
+                     "remove it first (sbx rm %s) or leave them out",
+                     t->name, differs, t->name);
 }
 
 static enum sbx_code find_same(struct sbx_cli *cli, struct sbx_session *s, struct run_opts *o,
@@ -194,10 +198,11 @@ static enum sbx_code find_same(struct sbx_cli *cli, struct sbx_session *s, struc
                            "%zu sandboxes are as asked for: %s; name one with --name", found.n,
                            found.names);
     if (!found.n && found.near)
-        return sbx_err_set(err, SBX_EXISTS,
-                           "sandbox \"%s\" is of this agent and directory, but has other %s; attach "
-                           "to it with \"sbx run --name %s\", or make another one with --name NAME",
-                           found.near, found.differs, found.near);
+        return sbx_err_set(
+            err, SBX_EXISTS,
+            "sandbox \"%s\" is of this agent and directory, but has other %s; attach "
+            "to it with \"sbx run --name %s\", or make another one with --name NAME",
+            found.near, found.differs, found.near);
     return found.n ? look_up(cli, s, found.name, t, err) : SBX_OK;
 }
 
@@ -338,14 +343,15 @@ const struct sbx_verb sbx_verb_run = {
     .name = "run",
     .summary = "Run an agent in a sandbox",
     .args = "[AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
-    .about = "Makes a sandbox and attaches to its agent; when one with this agent, these kits and PATHs exists,\n"
-             "attaches to that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory\n"
-             "of a sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH\n"
-             "is mounted at the same absolute path (default: the current directory); \":ro\" makes it read-only.\n"
-             "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
-             "\n"
-             "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are added to its usual\n"
-             "ones, else they replace those that the kit lists as its command.",
+    .about =
+        "Makes a sandbox and attaches to its agent; when one with this agent, these kits and PATHs exists,\n"
+        "attaches to that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory\n"
+        "of a sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH\n"
+        "is mounted at the same absolute path (default: the current directory); \":ro\" makes it read-only.\n"
+        "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
+        "\n"
+        "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are added to its usual\n"
+        "ones, else they replace those that the kit lists as its command.",
     .example = "sbx run claude\n"
                "sbx run shell --kit node ~/project\n"
                "sbx run --task claude . -- -p 'fix the failing test'\n"

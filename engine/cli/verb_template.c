@@ -160,8 +160,9 @@ static const struct sbx_verb v_load = {
     .name = "load",
     .summary = "Import an image from an archive or an OCI layout",
     .args = "FILE|DIRECTORY",
-    .about = "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY is an OCI image\n"
-             "layout. Where the image goes depends on --runtime.",
+    .about =
+        "FILE is what \"docker save\" writes, or an OCI image layout as a tar file; DIRECTORY is an OCI image\n"
+        "layout. Where the image goes depends on --runtime.",
     .example = "docker save my-image:1 -o my-image.tar && sbx template load my-image.tar\n"
                "sbx template load --runtime oci ./layout",
     .groups = groups,

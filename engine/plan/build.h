@@ -29,7 +29,8 @@ bool sbx_build_is_mixin(const struct sbx_planner *b, const char *kit);
 void sbx_build_data(struct sbx_planner *b, struct sbx_plan_file *f, const char *text, size_t len);
 
 /* the parts, in the order they are called */
-enum sbx_code sbx_build_settings(struct sbx_planner *b); /* name, image, resources, workdir, launch */
+enum sbx_code
+sbx_build_settings(struct sbx_planner *b); /* name, image, resources, workdir, launch */
 enum sbx_code sbx_build_mounts(struct sbx_planner *b);
 enum sbx_code sbx_build_environment(struct sbx_planner *b);
 enum sbx_code sbx_build_rules(struct sbx_planner *b);

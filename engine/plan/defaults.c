@@ -8,8 +8,8 @@
 #define RESOLVER_OPTIONS "options timeout:1 attempts:3\n"
 #define GATE_ADDRESS "198.18.0.1" /* docs/gate-config.md: every door of the gate */
 
-static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step, const char *path,
-                                 unsigned mode, const char *text)
+static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step,
+                                 const char *path, unsigned mode, const char *text)
 {
     struct sbx_plan_file *f = &step->files[step->n_files++];
 
@@ -84,7 +84,8 @@ void sbx_build_defaults(struct sbx_planner *b, struct sbx_plan_step *step)
                           " host.docker.internal\n",
                           host);
     add(b, step, "/etc/hosts", 0644, hosts)->mounted = true;
-    add(b, step, "/etc/resolv.conf", 0644, "nameserver " GATE_ADDRESS "\n" RESOLVER_OPTIONS)->mounted = true;
+    add(b, step, "/etc/resolv.conf", 0644, "nameserver " GATE_ADDRESS "\n" RESOLVER_OPTIONS)
+        ->mounted = true;
     add(b, step, "/etc/hostname", 0644, sbx_build_fmt(b, "%s\n", host))->mounted = true;
     add(b, step, SBX_CA_FILE, 0644, NULL)->generated = "ca";
     add(b, step, SBX_CA_BUNDLE, 0644, NULL)->generated = "ca-bundle";

@@ -29,7 +29,8 @@ struct space {
     size_t cap;
 };
 
-static void put(struct space *s, const char *name, const char *value, const char *origin, bool weak_)
+static void put(struct space *s, const char *name, const char *value, const char *origin,
+                bool weak_)
 {
     struct sbx_planner *b = s->b;
     size_t i = 0;
@@ -106,8 +107,8 @@ static enum sbx_code add_user(struct space *s)
 
         if (!equals || equals == *e)
             return sbx_err_set(s->b->err, SBX_USAGE, "-e %s: must be NAME=VALUE", *e);
-        put(s, sbx_build_fmt(s->b, "%.*s", (int)(equals - *e), *e),
-            sbx_build_str(s->b, equals + 1), "user", false);
+        put(s, sbx_build_fmt(s->b, "%.*s", (int)(equals - *e), *e), sbx_build_str(s->b, equals + 1),
+            "user", false);
     }
     return SBX_OK;
 }

@@ -50,8 +50,8 @@ static size_t count_mixins(const struct sbx_planner *b)
 
 static enum sbx_code section(struct sbx_planner *b, const char *dir, struct sbx_buf *out)
 {
-    enum sbx_code rc = sbx_buf_addf(out,
-                                    SECTION_START "\n## Kits\n\nThis sandbox was set up by the kits "
+    enum sbx_code rc = sbx_buf_addf(out, SECTION_START
+                                    "\n## Kits\n\nThis sandbox was set up by the kits "
                                     "below. Before you use what one of them provides, read its "
                                     "file.\n\n");
 
@@ -74,13 +74,16 @@ static enum sbx_code profile(struct sbx_planner *b, const char *dir, size_t n, s
     return rc || !n ? rc : section(b, dir, out);
 }
 
-static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step, const char *path,
-                                 const char *kit, const char *text, size_t len)
+static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step,
+                                 const char *path, const char *kit, const char *text, size_t len)
 {
     struct sbx_plan_file *f = &step->files[step->n_files++];
 
-    *f = (struct sbx_plan_file){ .path = path, .mode = 0644, .uid = SBX_AGENT_UID,
-                                 .gid = SBX_AGENT_UID, .kit = sbx_build_str(b, kit) };
+    *f = (struct sbx_plan_file){ .path = path,
+                                 .mode = 0644,
+                                 .uid = SBX_AGENT_UID,
+                                 .gid = SBX_AGENT_UID,
+                                 .kit = sbx_build_str(b, kit) };
     sbx_build_data(b, f, text, len);
     return f;
 }

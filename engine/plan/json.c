@@ -83,7 +83,8 @@ static json_t *step_json(const struct sbx_plan_step *s)
     bool ok = put_str(o, "id", s->id) && put_str(o, "phase", sbx_phase_name(s->phase)) &&
               put(o, "when", when_json(s->when)) && put_str(o, "kit", s->kit) &&
               put_str(o, "at", s->at) &&
-              put_str(o, "description", s->description && *s->description ? s->description : NULL) &&
+              put_str(o, "description",
+                      s->description && *s->description ? s->description : NULL) &&
               put_str(o, "user", s->user) && put_true(o, "background", s->background) &&
               put_int(o, "number", s->number) && (!s->argv || put_strs(o, "command", s->argv)) &&
               put_files(o, s);

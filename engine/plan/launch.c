@@ -5,8 +5,11 @@
 
 /* No entrypoint: a login shell, the best that the image has. */
 static const char *const shell[] = {
-    "/bin/sh", "-c",
-    "if command -v bash >/dev/null 2>&1; then exec bash -l \"$@\"; fi; exec sh -l \"$@\"", "sh", NULL,
+    "/bin/sh",
+    "-c",
+    "if command -v bash >/dev/null 2>&1; then exec bash -l \"$@\"; fi; exec sh -l \"$@\"",
+    "sh",
+    NULL,
 };
 
 static size_t count(const char *const *v)

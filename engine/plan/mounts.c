@@ -7,17 +7,18 @@
 #include <string.h>
 
 #define SECRETS_PATH "/run/secrets"
-#define SECRETS_SIZE 16777216 /* bytes; secrets are small, and a tmpfs counts as the sandbox's memory */
-#define VOLUME_MODE 0755      /* F8 */
+#define SECRETS_SIZE                                                                               \
+    16777216             /* bytes; secrets are small, and a tmpfs counts as the sandbox's memory */
+#define VOLUME_MODE 0755 /* F8 */
 
 /* What a mount must not hide: the container would not work, or not be closed, without it. */
 static const char *const exact[] = {
-    "/",    "/bin",  "/boot", "/dev", "/etc", "/home", "/lib", "/lib32",
-    "/lib64", "/opt", "/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var",
+    "/",    "/bin",  "/boot", "/dev", "/etc",  "/home", "/lib", "/lib32", "/lib64",
+    "/opt", "/proc", "/root", "/run", "/sbin", "/srv",  "/sys", "/usr",   "/var",
 };
 static const char *const below[] = {
-    "/dev", "/proc", "/sys", "/run/sbx", "/run/sbx-startup", SBX_STARTUP_DIR, "/usr/bin",
-    "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32",
+    "/dev",     "/proc",     "/sys",     "/run/sbx",   "/run/sbx-startup", SBX_STARTUP_DIR,
+    "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64",       "/usr/libx32",
 };
 /* Symlinks of every image with a merged /usr and a /run: a mount through one lands at the other. */
 static const char *const links[][2] = {
@@ -87,15 +88,18 @@ static enum sbx_code add_workspace(struct sbx_planner *b, const struct sbx_works
     if (!is_clean(w->path))
         return sbx_err_set(b->err, SBX_USAGE, "workspace %s: must be an absolute path", w->path);
     if (reserved(w->path))
-        return sbx_err_set(b->err, SBX_FAILED,
-                           "workspace %s: would hide the sandbox's own %s; use a directory below it",
-                           w->path, reserved(w->path));
+        return sbx_err_set(
+            b->err, SBX_FAILED,
+            "workspace %s: would hide the sandbox's own %s; use a directory below it", w->path,
+            reserved(w->path));
     same = find(b, w->path);
     if (same)
         return sbx_err_set(b->err, SBX_USAGE, "workspace %s: given twice", w->path);
     b->p->mounts[b->p->n_mounts++] = (struct sbx_plan_mount){
-        .kind = SBX_PLAN_WORKSPACE, .source = sbx_build_str(b, w->path),
-        .target = sbx_build_str(b, w->path), .read_only = w->read_only,
+        .kind = SBX_PLAN_WORKSPACE,
+        .source = sbx_build_str(b, w->path),
+        .target = sbx_build_str(b, w->path),
+        .read_only = w->read_only,
     };
     return SBX_OK;
 }
@@ -153,8 +157,12 @@ enum sbx_code sbx_build_mounts(struct sbx_planner *b)
     if (rc || find(b, SECRETS_PATH))
         return rc;
     b->p->mounts[b->p->n_mounts++] = (struct sbx_plan_mount){
-        .kind = SBX_PLAN_TMPFS, .target = SECRETS_PATH, .noexec = true, .size = SECRETS_SIZE,
-        .mode = 0755, .uid = SBX_AGENT_UID,
+        .kind = SBX_PLAN_TMPFS,
+        .target = SECRETS_PATH,
+        .noexec = true,
+        .size = SECRETS_SIZE,
+        .mode = 0755,
+        .uid = SBX_AGENT_UID,
     };
     return SBX_OK;
 }

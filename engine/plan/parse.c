@@ -262,9 +262,9 @@ enum sbx_code sbx_plan_parse(const json_t *json, const char *blobs, struct sbx_p
         r.no_memory = true;
     if (r.bad || r.no_memory) {
         sbx_plan_free(p);
-        return r.no_memory ? sbx_err_set(err, SBX_NO_MEMORY, "out of memory")
-                           : sbx_err_set(err, SBX_SCHEMA, "not a plan of version %d",
-                                         SBX_PLAN_VERSION);
+        return r.no_memory
+                   ? sbx_err_set(err, SBX_NO_MEMORY, "out of memory")
+                   : sbx_err_set(err, SBX_SCHEMA, "not a plan of version %d", SBX_PLAN_VERSION);
     }
     *ret = p;
     return SBX_OK;

@@ -37,8 +37,8 @@ static enum sbx_code take_digest(struct sbx_plan *p)
 static enum sbx_code build(struct sbx_planner *b)
 {
     static enum sbx_code (*const parts[])(struct sbx_planner *) = {
-        sbx_build_settings, sbx_build_mounts, sbx_build_environment, sbx_build_rules,
-        sbx_build_steps,
+        sbx_build_settings, sbx_build_mounts, sbx_build_environment,
+        sbx_build_rules,    sbx_build_steps,
     };
     enum sbx_code rc;
 
@@ -118,8 +118,9 @@ bool sbx_plan_has_startup(const struct sbx_plan *p)
 enum sbx_code sbx_plan_file_read(const struct sbx_plan_file *f, struct sbx_buf *out,
                                  struct sbx_err *err)
 {
-    struct sbx_static_file as = { .path = f->path, .size = f->size, .data = f->data,
-                                  .source = f->source };
+    struct sbx_static_file as = {
+        .path = f->path, .size = f->size, .data = f->data, .source = f->source
+    };
 
     char digest[SBX_DIGEST_TEXT_SIZE];
     size_t before = out->len;

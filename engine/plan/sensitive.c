@@ -17,9 +17,9 @@ static const char *why(const struct sbx_planner *b, const struct sbx_plan_file *
 
         if (!path || !f->kit || (c->at.kit && !strcmp(c->at.kit, f->kit)))
             continue;
-        if (!strncmp(path, "~/", 2) ? !strncmp(rel, home, strlen(home)) &&
-                                          !strcmp(rel + strlen(home), path + 2)
-                                    : !strcmp(rel, path))
+        if (!strncmp(path, "~/", 2)
+                ? !strncmp(rel, home, strlen(home)) && !strcmp(rel + strlen(home), path + 2)
+                : !strcmp(rel, path))
             return "the credential file of another kit";
     }
     if (strncmp(rel, home, strlen(home)))

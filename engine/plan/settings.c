@@ -33,10 +33,11 @@ static enum sbx_code set_privileged(struct sbx_planner *b)
     b->p->privileged = b->a->privileged;
     b->p->userns = b->o->allow_userns;
     if (b->a->privileged && !b->o->allow_privileged)
-        return sbx_err_set(b->err, SBX_CONSENT,
-                           "security.privileged: the kit asks for a privileged container. It shares "
-                           "this machine's kernel, and root inside can take over the host and pass "
-                           "by the gate; if you trust the kit that far, add --allow-privileged");
+        return sbx_err_set(
+            b->err, SBX_CONSENT,
+            "security.privileged: the kit asks for a privileged container. It shares "
+            "this machine's kernel, and root inside can take over the host and pass "
+            "by the gate; if you trust the kit that far, add --allow-privileged");
     return SBX_OK;
 }
 
@@ -81,7 +82,8 @@ static void set_ports(struct sbx_planner *b)
         const struct sbx_port *port = &b->a->ports.v[i];
 
         v[i].container = port->container;
-        v[i].protocol = sbx_build_str(b, port->protocol && *port->protocol ? port->protocol : "tcp");
+        v[i].protocol = sbx_build_str(b,
+                                      port->protocol && *port->protocol ? port->protocol : "tcp");
         v[i].name = sbx_build_str(b, port->name);
         v[i].kit = sbx_build_kit(b, &port->at);
     }
@@ -92,7 +94,7 @@ static void set_ports(struct sbx_planner *b)
 enum sbx_code sbx_build_settings(struct sbx_planner *b)
 {
     static enum sbx_code (*const parts[])(struct sbx_planner *) = { set_image, set_resources,
-                                                                  set_privileged };
+                                                                    set_privileged };
 
     b->p->name = sbx_build_str(b, b->o->name);
     b->p->app = sbx_build_str(b, b->o->app ? b->o->app : "sbx");

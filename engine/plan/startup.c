@@ -63,7 +63,9 @@ void sbx_build_startup(struct sbx_planner *b, struct sbx_plan_step *step,
     text = sbx_build_str(b, script.ptr);
     *f = (struct sbx_plan_file){
         .path = sbx_build_fmt(b, SBX_STARTUP_DIR "/%s-%u.sh", step->kit, step->number),
-        .mode = 0755, .kit = step->kit, .at = step->at,
+        .mode = 0755,
+        .kit = step->kit,
+        .at = step->at,
     };
     if (text)
         sbx_build_data(b, f, text, script.len);

@@ -24,9 +24,14 @@ static enum sbx_code static_file(struct sbx_planner *b, const struct sbx_static_
 
     *to = (struct sbx_plan_file){
         .path = sbx_build_fmt(b, "%s/%s", home ? SBX_AGENT_HOME : b->p->workdir, from->path),
-        .mode = from->mode, .uid = SBX_AGENT_UID, .gid = SBX_AGENT_UID,
-        .kit = sbx_build_kit(b, &from->at), .at = sbx_build_at(b, &from->at),
-        .size = from->size, .data = from->data, .source = sbx_build_str(b, from->source),
+        .mode = from->mode,
+        .uid = SBX_AGENT_UID,
+        .gid = SBX_AGENT_UID,
+        .kit = sbx_build_kit(b, &from->at),
+        .at = sbx_build_at(b, &from->at),
+        .size = from->size,
+        .data = from->data,
+        .source = sbx_build_str(b, from->source),
     };
     rc = sbx_static_file_read(from, &content, b->err);
     if (rc)
@@ -62,8 +67,7 @@ static unsigned number_of(const struct sbx_planner *b, enum sbx_phase phase, con
     unsigned n = 1;
 
     for (size_t i = 0; i < b->p->n_steps; i++)
-        if (b->p->steps[i].phase == phase && b->p->steps[i].kit &&
-            !strcmp(b->p->steps[i].kit, kit))
+        if (b->p->steps[i].phase == phase && b->p->steps[i].kit && !strcmp(b->p->steps[i].kit, kit))
             n++;
     return n;
 }
@@ -129,9 +133,13 @@ static void add_setup_files(struct sbx_planner *b)
         const char *text = sbx_build_workdir(b, from->content ? from->content : "");
 
         *to = (struct sbx_plan_file){
-            .path = sbx_build_workdir(b, from->path), .uid = SBX_AGENT_UID, .gid = SBX_AGENT_UID,
-            .mode = from->mode && *from->mode ? (unsigned)strtoul(from->mode, NULL, 8) & 07777 : 0644,
-            .only_if_missing = from->only_if_missing, .kit = sbx_build_kit(b, &from->at),
+            .path = sbx_build_workdir(b, from->path),
+            .uid = SBX_AGENT_UID,
+            .gid = SBX_AGENT_UID,
+            .mode = from->mode && *from->mode ? (unsigned)strtoul(from->mode, NULL, 8) & 07777
+                                              : 0644,
+            .only_if_missing = from->only_if_missing,
+            .kit = sbx_build_kit(b, &from->at),
             .at = sbx_build_at(b, &from->at),
         };
         if (text)

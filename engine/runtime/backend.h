@@ -23,10 +23,9 @@ struct sbx_runtime_ops {
                           struct sbx_err *err);
     void (*free)(struct sbx_runtime *rt);
 
-    enum sbx_code (*image_ensure)(struct sbx_runtime *rt, const char *reference,
-                                  enum sbx_pull pull, const struct sbx_progress *progress,
-                                  struct sbx_arena *arena, struct sbx_image *ret,
-                                  struct sbx_err *err);
+    enum sbx_code (*image_ensure)(struct sbx_runtime *rt, const char *reference, enum sbx_pull pull,
+                                  const struct sbx_progress *progress, struct sbx_arena *arena,
+                                  struct sbx_image *ret, struct sbx_err *err);
     enum sbx_code (*image_load)(struct sbx_runtime *rt, const char *path, struct sbx_arena *arena,
                                 const char ***ret_names, size_t *ret_n, struct sbx_err *err);
     enum sbx_code (*image_list)(struct sbx_runtime *rt, struct sbx_arena *arena,
@@ -57,8 +56,8 @@ struct sbx_runtime_ops {
     enum sbx_code (*volume_ensure)(struct sbx_runtime *rt, const char *name, int64_t size,
                                    bool *ret_sized, bool *ret_created, struct sbx_err *err);
     enum sbx_code (*volume_remove)(struct sbx_runtime *rt, const char *name, struct sbx_err *err);
-    enum sbx_code (*volume_list)(struct sbx_runtime *rt, struct sbx_arena *arena,
-                                 const char ***ret, size_t *ret_n, struct sbx_err *err);
+    enum sbx_code (*volume_list)(struct sbx_runtime *rt, struct sbx_arena *arena, const char ***ret,
+                                 size_t *ret_n, struct sbx_err *err);
 };
 
 /** The head of every backend's handle. */

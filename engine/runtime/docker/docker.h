@@ -12,7 +12,8 @@
 #include "sbx/json.h"
 #include "sbx/late_curl.h"
 
-#define SBX_DOCKER_ANSWER_MAX (16 << 20) /* bytes of a JSON answer; a list of 1,000 images is 1 MB */
+#define SBX_DOCKER_ANSWER_MAX                                                                      \
+    (16 << 20)                   /* bytes of a JSON answer; a list of 1,000 images is 1 MB */
 #define SBX_DOCKER_PATH_MAX 4096 /* bytes of a request's path with its query */
 
 /* An Engine that accepts and never answers must not hold a user for ever. Milliseconds. */
@@ -24,11 +25,11 @@
 struct docker {
     struct sbx_runtime rt;
     const struct sbx_curl *curl;
-    CURL *h;           /**< keeps one connection alive from call to call */
-    char *socket;      /**< path of the Engine's socket */
-    char *app;         /**< "" is the default app */
-    char *runtime;     /**< name of an OCI runtime the Engine knows; NULL: its default */
-    char *seccomp;     /**< path of the profile; NULL: the Engine's own */
+    CURL *h;       /**< keeps one connection alive from call to call */
+    char *socket;  /**< path of the Engine's socket */
+    char *app;     /**< "" is the default app */
+    char *runtime; /**< name of an OCI runtime the Engine knows; NULL: its default */
+    char *seccomp; /**< path of the profile; NULL: the Engine's own */
     char version[64], api[16], arch[32];
     bool podman;
     bool console_size; /**< exec takes the terminal's first size (API 1.42) */
@@ -41,19 +42,22 @@ struct docker_call {
     struct sbx_buf body;     /**< of the answer, unless it went to a sink */
     json_t *json;            /**< the same, parsed, if it was JSON */
 };
-#define DOCKER_CALL_INIT { NULL, 0, SBX_BUF_INIT(SBX_DOCKER_ANSWER_MAX), NULL }
+#define DOCKER_CALL_INIT                                                                           \
+    {                                                                                              \
+        NULL, 0, SBX_BUF_INIT(SBX_DOCKER_ANSWER_MAX), NULL                                         \
+    }
 void docker_call_release(struct docker_call *c);
 SBX_DEFINE_AUTO(docker_call, docker_call_release);
 
 /** More than method, path and JSON; zeroed is none. */
 struct docker_extra {
-    bool upload;          /**< the request's body is a tar: from `source`, else read from `fd` */
+    bool upload; /**< the request's body is a tar: from `source`, else read from `fd` */
     int fd;
     ssize_t (*source)(void *ctx, char *room, size_t len, struct sbx_err *err); /**< 0: end; -1 */
     void *source_ctx;
-    const char *auth;     /**< value of X-Registry-Auth */
-    long timeout_ms;      /**< of the whole call; 0: by its method, SBX_DOCKER_ASK_MS ... */
-    bool stream;          /**< no bound of the whole, only of the time without a byte */
+    const char *auth; /**< value of X-Registry-Auth */
+    long timeout_ms;  /**< of the whole call; 0: by its method, SBX_DOCKER_ASK_MS ... */
+    bool stream;      /**< no bound of the whole, only of the time without a byte */
     /** Takes a good answer's body as it comes; not SBX_OK ends the call with that code. */
     enum sbx_code (*sink)(void *ctx, const char *data, size_t len, struct sbx_err *err);
     void *ctx;
@@ -63,14 +67,14 @@ struct docker_extra {
  * Send a request and read the whole answer. `path_fmt` begins with a slash, without the version.
  * @return SBX_OK for every HTTP answer (see c->status), else why there was none
  */
-SBX_MUST_USE enum sbx_code docker_send(struct docker *d, struct docker_call *c,
-                                       struct sbx_err *err, const char *method, const json_t *json,
+SBX_MUST_USE enum sbx_code docker_send(struct docker *d, struct docker_call *c, struct sbx_err *err,
+                                       const char *method, const json_t *json,
                                        const struct docker_extra *extra, const char *path_fmt, ...)
     SBX_PRINTF(7, 8);
 /** The same, and any status of 400 and above is an error with the Engine's words. */
 SBX_MUST_USE enum sbx_code docker_do(struct docker *d, struct docker_call *c, struct sbx_err *err,
-                                     const char *method, const json_t *json,
-                                     const char *path_fmt, ...) SBX_PRINTF(6, 7);
+                                     const char *method, const json_t *json, const char *path_fmt,
+                                     ...) SBX_PRINTF(6, 7);
 /** The error of an answer of 400 and above: NOT_FOUND, CONFLICT (409), DENIED ... */
 enum sbx_code docker_failed(const struct docker_call *c, struct sbx_err *err);
 /** Percent-encode all but letters, digits, "-._~" and the bytes of `keep`; NULL: no memory. */
@@ -94,8 +98,7 @@ const char *const *docker_pairs(const json_t *object, struct sbx_arena *arena);
 json_t *docker_pairs_json(const char *const *pairs);
 
 /** Find the socket that `docker_host` (NULL: the default) means; SBX_UNSUPPORTED for tcp and ssh. */
-SBX_MUST_USE enum sbx_code docker_socket(const char *docker_host, char **ret,
-                                         struct sbx_err *err);
+SBX_MUST_USE enum sbx_code docker_socket(const char *docker_host, char **ret, struct sbx_err *err);
 
 /* ---- slots by file ---- */
 
@@ -136,7 +139,7 @@ enum sbx_code docker_copy_out(struct sbx_runtime *, const char *, const char *, 
 enum sbx_code docker_volume_ensure(struct sbx_runtime *, const char *, int64_t, bool *, bool *,
                                    struct sbx_err *);
 enum sbx_code docker_volume_remove(struct sbx_runtime *, const char *, struct sbx_err *);
-enum sbx_code docker_volume_list(struct sbx_runtime *, struct sbx_arena *, const char ***,
-                                 size_t *, struct sbx_err *);
+enum sbx_code docker_volume_list(struct sbx_runtime *, struct sbx_arena *, const char ***, size_t *,
+                                 struct sbx_err *);
 
 #endif

@@ -56,7 +56,8 @@ static void report_unstarted(struct docker_pump *p)
     int fd = p->x->tty || p->x->err_fd < 0 ? p->x->out : p->x->err_fd;
     size_t len = p->held_len;
     const char *end = p->x->tty ? "\r\n" : "\n", *text = p->held, *inner;
-    SBX_AUTO(sbx_buf) clean = SBX_BUF_INIT(8 * PUMP_HELD_MAX); /* it quotes argv and names of kits */
+    SBX_AUTO(sbx_buf)
+    clean = SBX_BUF_INIT(8 * PUMP_HELD_MAX); /* it quotes argv and names of kits */
 
     while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
         len--;

@@ -51,7 +51,8 @@ static enum sbx_code wait_for(struct docker_wire *w, short events, struct sbx_er
     }
 }
 
-static enum sbx_code send_all(struct docker_wire *w, const char *data, size_t len, struct sbx_err *err)
+static enum sbx_code send_all(struct docker_wire *w, const char *data, size_t len,
+                              struct sbx_err *err)
 {
     while (len) {
         ssize_t n = send(w->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);

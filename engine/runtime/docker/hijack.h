@@ -12,10 +12,10 @@
 struct docker_wire {
     const struct sbx_curl *curl;
     CURL *h;
-    int fd;              /**< owned by `h` */
+    int fd; /**< owned by `h` */
     char rx[DOCKER_WIRE_SIZE];
     struct sbx_patience patience; /**< with the Engine's answer, before the stream */
-    size_t at, len;      /**< bytes that were read and not taken: rx[at..len) */
+    size_t at, len;               /**< bytes that were read and not taken: rx[at..len) */
 };
 
 /**

@@ -92,7 +92,8 @@ static enum sbx_code inspect(struct docker *d, const char *reference, struct sbx
 }
 
 /* The Engine takes it, as it can run it with an emulator; without one its programs cannot be run. */
-static void tell_foreign(struct docker *d, const char *reference, const struct sbx_progress *progress)
+static void tell_foreign(struct docker *d, const char *reference,
+                         const struct sbx_progress *progress)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
     const char *name = docker_escape(&c, reference, "/:@"), *arch;
@@ -104,7 +105,8 @@ static void tell_foreign(struct docker *d, const char *reference, const struct s
     arch = sbx_json_text_of(c.json, "Architecture");
     if (!*arch || !*d->arch || !strcmp(arch, d->arch))
         return;
-    snprintf(text, sizeof(text), "the image is for %.40s, this Engine is %.40s: it needs an emulator", arch, d->arch);
+    snprintf(text, sizeof(text),
+             "the image is for %.40s, this Engine is %.40s: it needs an emulator", arch, d->arch);
     progress->line(progress->ctx, text);
 }
 

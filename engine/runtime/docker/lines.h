@@ -14,7 +14,10 @@ struct docker_lines {
     enum sbx_code (*value)(void *ctx, const json_t *value, struct sbx_err *err);
     void *ctx;
 };
-#define DOCKER_LINES_INIT(value, ctx) { SBX_BUF_INIT(DOCKER_LINE_MAX), (value), (ctx) }
+#define DOCKER_LINES_INIT(value, ctx)                                                              \
+    {                                                                                              \
+        SBX_BUF_INIT(DOCKER_LINE_MAX), (value), (ctx)                                              \
+    }
 /** A `sink` of docker_send(); the ctx is the struct. */
 enum sbx_code docker_lines_feed(void *ctx, const char *data, size_t len, struct sbx_err *err);
 /** The last line may lack its end. */

@@ -13,10 +13,10 @@
 #include "sbx/err.h"
 
 #define DOCKER_PARTS_MAX 100000 /* entries of one archive; images have some hundred */
-#define DOCKER_TAR_BLOCK 512 /* bytes of a tar record */
+#define DOCKER_TAR_BLOCK 512    /* bytes of a tar record */
 
 struct docker_part {
-    const char *name;   /**< in the archive, relative, at most 255 bytes */
+    const char *name; /**< in the archive, relative, at most 255 bytes */
     bool directory;
     const char *memory; /**< the content, or NULL: `size` bytes at `offset` of a file */
     const char *file;   /**< path below the source's directory; NULL: the source's own descriptor */
@@ -25,15 +25,18 @@ struct docker_part {
 
 struct docker_parts {
     struct sbx_arena *arena;
-    int fd;             /**< directory, or the tar that ranges are of; borrowed */
+    int fd; /**< directory, or the tar that ranges are of; borrowed */
     struct docker_part *v;
     size_t n, cap;
     /* reading: */
-    size_t at;          /**< part */
-    off_t done;         /**< bytes of it, its header and padding counted */
-    int open;           /**< file of the part that is read, or -1 */
+    size_t at;  /**< part */
+    off_t done; /**< bytes of it, its header and padding counted */
+    int open;   /**< file of the part that is read, or -1 */
 };
-#define DOCKER_PARTS_INIT(arena, fd) { (arena), (fd), NULL, 0, 0, 0, 0, -1 }
+#define DOCKER_PARTS_INIT(arena, fd)                                                               \
+    {                                                                                              \
+        (arena), (fd), NULL, 0, 0, 0, 0, -1                                                        \
+    }
 
 /** Add a part; its texts must live as long as the arena. SBX_OK, SBX_LIMIT, SBX_NO_MEMORY. */
 SBX_MUST_USE enum sbx_code docker_parts_add(struct docker_parts *p, struct docker_part part,

@@ -157,8 +157,9 @@ enum sbx_code docker_pull(struct docker *d, const char *reference,
     if (rc == SBX_FAILED && !auth && err && strstr(err->text, "HTTP request to an HTTPS server"))
         rc = SBX_CONSENT;
     if (rc == SBX_CONSENT)
-        sbx_err_wrap(err, rc, auth ? "the log-in for %s is refused; docker login %s"
-                                   : "no credentials for %s; run docker login %s",
+        sbx_err_wrap(err, rc,
+                     auth ? "the log-in for %s is refused; docker login %s"
+                          : "no credentials for %s; run docker login %s",
                      name.registry, name.registry);
     if (auth)
         explicit_bzero(auth, strlen(auth));

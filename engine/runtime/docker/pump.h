@@ -21,15 +21,15 @@ struct docker_pump {
     struct docker_piece piece; /**< being written */
     char in[PUMP_IN_SIZE];
     size_t in_at, in_len;
-    bool in_done;              /**< end of stdin, or nobody takes it */
-    int resize_fd, signal_fd;  /**< of the exec, until their writers close them */
+    bool in_done;                     /**< end of stdin, or nobody takes it */
+    int resize_fd, signal_fd;         /**< of the exec, until their writers close them */
     bool half_closed, ended, gone[2]; /**< gone: the reader of out or err went away */
-    int64_t deadline_ms;       /**< CLOCK_MONOTONIC; 0: none */
-    unsigned char signals[32]; /**< that wait for the process to have a pid */
+    int64_t deadline_ms;              /**< CLOCK_MONOTONIC; 0: none */
+    unsigned char signals[32];        /**< that wait for the process to have a pid */
     size_t n_signals;
-    unsigned asked;            /**< INT and TERM that came so far */
-    bool given_up;             /**< it was stopped and did not follow: killed */
-    char held[PUMP_HELD_MAX];  /**< a first piece that reads like the Engine's message */
+    unsigned asked;           /**< INT and TERM that came so far */
+    bool given_up;            /**< it was stopped and did not follow: killed */
+    char held[PUMP_HELD_MAX]; /**< a first piece that reads like the Engine's message */
     size_t held_len;
     bool first_seen;
 };

@@ -11,8 +11,8 @@
 
 #include "sbx/buf.h"
 
-#define DOCKER_HEAD_MAX 65536 /* bytes of an answer's head; the Engine sends some 200 */
-#define DOCKER_ERROR_MAX 65536 /* bytes of an error's body; the rest is dropped */
+#define DOCKER_HEAD_MAX 65536       /* bytes of an answer's head; the Engine sends some 200 */
+#define DOCKER_ERROR_MAX 65536      /* bytes of an error's body; the rest is dropped */
 #define DOCKER_FRAME_MAX (1u << 30) /* bytes of one frame; the Engine sends at most 32 KiB */
 
 struct docker_head {
@@ -22,7 +22,10 @@ struct docker_head {
     bool chunked;
     int64_t length; /**< Content-Length; -1: none */
 };
-#define DOCKER_HEAD_INIT { SBX_BUF_INIT(DOCKER_HEAD_MAX), false, 0, false, -1 }
+#define DOCKER_HEAD_INIT                                                                           \
+    {                                                                                              \
+        SBX_BUF_INIT(DOCKER_HEAD_MAX), false, 0, false, -1                                         \
+    }
 /** Take what belongs to the head. SBX_OK, SBX_SYNTAX, SBX_LIMIT or SBX_NO_MEMORY. */
 SBX_MUST_USE enum sbx_code docker_head_feed(struct docker_head *h, const char *data, size_t len,
                                             size_t *ret_taken);
@@ -31,9 +34,9 @@ SBX_DEFINE_AUTO(docker_head, docker_head_release);
 
 /** The body of an error answer: by length, in chunks, or to the connection's end. */
 struct docker_body {
-    int64_t left;    /**< of the body (by length) or of this chunk; -1: to the end */
+    int64_t left; /**< of the body (by length) or of this chunk; -1: to the end */
     bool chunked, done;
-    int state;       /**< of the chunk parser */
+    int state; /**< of the chunk parser */
     struct sbx_buf text;
 };
 void docker_body_start(struct docker_body *b, const struct docker_head *h);
@@ -47,7 +50,10 @@ struct docker_demux {
     size_t have;   /**< bytes of `head` */
     uint32_t left; /**< bytes of the frame to come */
 };
-#define DOCKER_DEMUX_INIT { { 0 }, 0, 0 }
+#define DOCKER_DEMUX_INIT                                                                          \
+    {                                                                                              \
+        { 0 }, 0, 0                                                                                \
+    }
 
 /** A piece of one stream, borrowed from what was fed; stream 0: more input is needed. */
 struct docker_piece {

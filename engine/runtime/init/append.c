@@ -7,7 +7,8 @@
 #include "inside.h"
 #include "sbx/file.h"
 
-#define APPEND_MAX 67108864 /* bytes of a file that is added to; bundles of roots have about 300 KB */
+#define APPEND_MAX                                                                                 \
+    67108864 /* bytes of a file that is added to; bundles of roots have about 300 KB */
 
 static enum sbx_code make(int root, const char *path, const char *text, struct sbx_owner owner,
                           mode_t mode, struct sbx_err *err)

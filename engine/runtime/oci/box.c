@@ -17,7 +17,7 @@
 #define RUN_FILE "run.json"
 #define RUNNER_FILE "runner" /* "PID START": the OCI runtime while it starts the container */
 #define RUNNER_MS 5000       /* a killed process is gone at once unless a file system hangs */
-#define LOCK_POLL_MS 5 /* between two tries */
+#define LOCK_POLL_MS 5       /* between two tries */
 
 void box_release(struct box *b)
 {
@@ -123,7 +123,8 @@ enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err)
 
 int box_starting(const struct box *b)
 {
-    SBX_AUTO_FD int fd = openat(b->dir, RUNNER_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    SBX_AUTO_FD int fd = openat(b->dir, RUNNER_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                                0600);
 
     return fd < 0 || dprintf(fd, "%d %llu\n", (int)getpid(), start_time(getpid())) < 0 ? -1 : 0;
 }

@@ -69,8 +69,8 @@ enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, en
     if (rc == SBX_NOT_FOUND && pull == SBX_PULL_MISSING) {
         rc = fetch(store, reference, progress, err);
         if (rc)
-            return sbx_err_wrap(err, rc,
-                                "not in the local store (\"sbx template load\" brings one from a file)");
+            return sbx_err_wrap(
+                err, rc, "not in the local store (\"sbx template load\" brings one from a file)");
         rc = sbx_store_find(store, reference, arena, &image, err);
     }
     if (rc)

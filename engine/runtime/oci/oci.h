@@ -150,11 +150,12 @@ struct program {
     void *ctx;
 };
 enum sbx_code oci_spawn(const struct program *p, pid_t *ret, struct sbx_err *err);
-int oci_wait(pid_t pid); /* shell status; only for what is known to end */
-#define OCI_RUN_MS 20000       /* a runtime that is asked for its version, or to run a probe */
-#define OCI_LOCK_MS 120000     /* another command's start or stop; longer than both may take */
-#define OCI_PREPARE_MS 600000  /* until the runtime is started: new volumes are filled from the image */
-#define OCI_START_MS 60000     /* the runtime's part: 0.1 s; a machine that swaps takes seconds */
+int oci_wait(pid_t pid);   /* shell status; only for what is known to end */
+#define OCI_RUN_MS 20000   /* a runtime that is asked for its version, or to run a probe */
+#define OCI_LOCK_MS 120000 /* another command's start or stop; longer than both may take */
+#define OCI_PREPARE_MS                                                                             \
+    600000                 /* until the runtime is started: new volumes are filled from the image */
+#define OCI_START_MS 60000 /* the runtime's part: 0.1 s; a machine that swaps takes seconds */
 /* Wait for a child; when the patience ends it is killed. SBX_OK, SBX_CANCELED, SBX_TIMEOUT. */
 enum sbx_code oci_wait_for(pid_t pid, const struct sbx_patience *p, int *ret_status);
 /* What a child says, to the end of the pipe; beyond the buffer's bound it is dropped. */
