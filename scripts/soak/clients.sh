@@ -1,7 +1,7 @@
 #!/bin/bash
 # Real clients inside a sandbox, each with the proxy's variables and without them: curl, wget, git over http, https and ssh, apt,
-# npm, pip, node, Python requests, Java, Go, musl, redis-cli, openssl, WebSockets, HTTP/2 with trailers as gRPC has, and an
-# event stream of five minutes. Their servers stand in a namespace of their own; nothing outside is asked.
+# npm, pip, node, Python requests, Java, Go (both resolvers), musl, redis-cli, openssl, WebSockets, HTTP/2 with trailers as gRPC has, 1 GiB both
+# ways at once, an event stream of five minutes, and a deny that closes a connection by each door. Their servers stand in a namespace of their own; nothing outside is asked.
 #
 #   scripts/soak/clients.sh [docker|oci] [SECONDS-OF-THE-EVENT-STREAM]      default oci, 300
 #
@@ -120,10 +120,11 @@ servers() {
 
 programs() {
     mkdir -p "$work/in"
-    cp "$files"/{ws.py,grpc.js} "$work/ca.pem" "$work/in"
+    cp "$files"/{bulk.py,ws.py,grpc.js} "$work/ca.pem" "$work/in"
     [ -z "${ssh:-}" ] || cp "$work/userkey" "$work/in"
     if have javac Java; then javac -d "$work/in" "$files/Fetch.java" && java=1; fi
-    if have go Go; then (cd "$work" && CGO_ENABLED=0 GOCACHE=$work/go GOFLAGS=-mod=mod go build -o "$work/in/fetch-go" "$files/fetch.go") && go=1; fi
+    if have go Go; then (cd "$work" && CGO_ENABLED=0 GOCACHE=$work/go GOFLAGS=-mod=mod go build -o "$work/in/fetch-go" "$files/fetch.go" &&
+        CGO_ENABLED=1 GOCACHE=$work/go GOFLAGS=-mod=mod go build -tags netcgo -o "$work/in/fetch-cgo" "$files/fetch.go") && go=1; fi
     if have musl-gcc musl; then musl-gcc -static -o "$work/in/fetch-musl" "$files/fetch.c" && musl=1; fi
     chown -R 1000:1000 "$work/in"
     chmod 600 "$work/in/userkey" 2>/dev/null
@@ -157,12 +158,16 @@ clients() {
         try "Python requests $scheme" "200 $n" "python3 -c 'import requests; r = requests.get(\"$scheme://$w/file\"); print(r.status_code, len(r.content))'"
         [ -z "${java:-}" ] || try "Java $scheme" "200 $n HTTP_1_1" "java -cp $in Fetch $scheme://$w/file"
         [ -z "${go:-}" ] || try "Go $scheme" "200 $n HTTP/1.1" "$in/fetch-go $scheme://$w/file"
+        [ -z "${go:-}" ] || try "Go with the C library's resolver, $scheme" "200 $n HTTP/1.1" "GODEBUG=netdns=cgo $in/fetch-cgo $scheme://$w/file"
     done
     local apt="apt-get -q -o Dir::Etc::sourcelist=/tmp/l -o Dir::Etc::sourceparts=-"
     try "apt" "hello from apt" "sudo -E sh -c 'dpkg -P hello-clients; echo deb [trusted=yes] http://$w/apt ./ >/tmp/l; $apt update && $apt -y install hello-clients' >/tmp/apt.log 2>&1; hello-clients || tail -n 3 /tmp/apt.log"
     [ -z "${ssh:-}" ] || try "git ssh" "one" "rm -rf /tmp/s && GIT_SSH_COMMAND='ssh -i $in/userkey -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null' git clone -q root@$w:$work/web/repo.git /tmp/s && git -C /tmp/s log --format=%s"
     [ -z "${musl:-}" ] || try "musl" whole "$in/fetch-musl $w"
     [ -z "${redis:-}" ] || try "redis-cli" "v" "redis-cli -h $w set k v >/dev/null && redis-cli -h $w get k"
+    try "glibc asks by TCP" "198.19." "RES_OPTIONS=use-vc getent ahostsv4 $w | cut -c1-7 | tail -n 1"
+    try "getaddrinfo with AI_ADDRCONFIG" "198.19." "python3 -c 'import socket; print(socket.getaddrinfo(\"$w\", 443, 0, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)[0][4][0][:7])'"
+    try "1 GiB each way at once, raw" whole "python3 $in/bulk.py $w 9000 1024"
     try "openssl s_client" "Verify return code: 0 (ok)" "openssl s_client -connect $w:443 -servername $w </dev/null 2>/dev/null | grep -o 'Verify return code.*' | tail -n 1"
     try "WebSocket ws" hello "python3 $in/ws.py ws://$w/ws"
     try "WebSocket wss" hello "python3 $in/ws.py wss://$w/ws $in/ca.pem"
@@ -186,6 +191,27 @@ print(n, sum(x >= 1 for x in late), max(late))" >"$work/events" 2>&1
     read -r n bad took <"$work/events"
     is "an event stream of $seconds s: every event" "$n" "$seconds"
     is "each within a second (the slowest after ${took:-?} s)" "$bad" 0
+}
+
+# An open connection by each door, each a command that ends when it is closed; a deny closes all within a second.
+closing() {
+    local w=web.example.com ca="--cacert $work/in/ca.pem" bare="env -u http_proxy -u https_proxy -u HTTP_PROXY -u HTTPS_PROXY" i=0 start last
+    local doors=("curl -sSN http://$w/events?600" "$bare curl -sSN http://$w/events?600" "curl -sSN $ca https://$w/events?600"
+        "$bare curl -sSN $ca https://$w/events?600" "$bare bash -c 'exec 3<>/dev/tcp/$w/9000; cat <&3'"
+        "bash -c 'exec 3<>/dev/tcp/gateway.docker.internal/3128; printf \"CONNECT $w:9000 HTTP/1.1\r\nHost: x\r\n\r\n\" >&3; cat <&3'")
+    for door in "${doors[@]}"; do
+        { timeout 60 "$SBX_BIN" --app-name $app --no-input exec "$name" -- bash -c "$door; date +%s%3N >&2" >"$work/open.$i" 2>"$work/closed.$i"; } &
+        i=$((i + 1))
+    done
+    for _ in $(seq 200); do [ "$(grep -lE 'data: |bulk' "$work"/open.* | wc -l)" = ${#doors[@]} ] && break; sleep 0.1; done
+    is "a connection by each door" "$(grep -lE 'data: |bulk' "$work"/open.* | wc -l)" ${#doors[@]}
+    start=$(date +%s%3N) # inside it is the same clock
+    exits "a deny" 0 sbx policy deny network $w --sandbox "$name"
+    for _ in $(seq 100); do [ "$(grep -hcx '[0-9]*' "$work"/closed.* | grep -c 1)" = ${#doors[@]} ] && break; sleep 0.1; done
+    is "closes each" "$(grep -hx '[0-9]*' "$work"/closed.* | wc -l)" ${#doors[@]}
+    last=$(grep -hx '[0-9]*' "$work"/closed.* | sort -n | tail -n 1)
+    [ $((last - start)) -le 1000 ] && pass "within a second ($((last - start)) ms)" || fail "the last after $((last - start)) ms"
+    exits "and may be taken back" 0 sbx policy rm network $w --sandbox "$name"
 }
 
 denied() {
@@ -220,4 +246,5 @@ sbx exec -u 0 "$name" -- sh -c "cp $work/in/ca.pem /usr/local/share/ca-certifica
 clients
 denied
 events
+closing
 pass "measured"

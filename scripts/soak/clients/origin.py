@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Servers for real clients: files over HTTP and HTTPS, POST echo, event streams, WebSockets.
+"""Servers for real clients: files over HTTP and HTTPS, POST echo, event streams, WebSockets, bytes both ways.
 
-usage: origin.py DIRECTORY CERTIFICATE KEY      on ports 80 and 443 of every address; prints "ready"
+usage: origin.py DIRECTORY CERTIFICATE KEY      on ports 80, 443 and 9000 of every address; prints "ready"
 
 /events?N sends one event a second, N times; /ws is a WebSocket that sends text back; PUT and POST answer with what they got;
 everything else is a file of DIRECTORY (a folder's index.html; an encoded slash is one, as in an npm registry).
@@ -117,6 +117,29 @@ class TlsServer(Server):
         Handler(request, client_address, self)
 
 
+class Bulk(socketserver.StreamRequestHandler):
+    """The other end of bulk.py: greets, is told how much, sends that while it reads, then says what it read."""
+
+    def handle(self):
+        self.wfile.write(b"bulk\n")
+        line = self.rfile.readline()
+        if not line:
+            return
+        sender = threading.Thread(target=self.send, args=(int(line),))
+        sender.start()
+        digest = hashlib.sha256()
+        while data := self.rfile.read1(1 << 20):
+            digest.update(data)
+        sender.join()
+        self.wfile.write(digest.digest())
+
+    def send(self, size):
+        block = bytes(1 << 20)
+        for _ in range(size >> 20):
+            self.wfile.write(block)
+
+
+threading.Thread(target=Server(("0.0.0.0", 9000), Bulk).serve_forever, daemon=True).start()
 threading.Thread(target=Server(("0.0.0.0", 80), Handler).serve_forever, daemon=True).start()
 tls = TlsServer(("0.0.0.0", 443), Handler)
 print("ready", flush=True)
