@@ -227,9 +227,13 @@ class Upstream(Case):
         held = threading.Event()
         self.proxy(lambda conn, server: held.wait(lab.WAIT))
         begin = time.monotonic()
-        self.refused(504, "upstream-timeout")
+        with socket.create_connection((ORIGIN2, 4443), timeout=lab.WAIT) as s:
+            self.refused(504, "upstream-timeout")
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
         held.set()
         self.assertLess(time.monotonic() - begin, 12)
+        self.assertEqual({r["reason"] for r in self.gate.records(2)}, {"upstream-timeout"})
 
     def test_no_proxy_and_names_with_addresses_are_dialled(self):
         proxy = self.opened()
@@ -249,6 +253,25 @@ class Upstream(Case):
             self.assertEqual(s.recv(1), b"x")
         self.assertTrue(proxy.received.startswith(b"CONNECT 203.0.113.11:4443 HTTP/1.1\r\n"))
         self.assertEqual(self.gate.records(1)[0]["address"], "upstream")
+
+    def reset(self, reason):
+        """A transparent connection that ends so: there is nobody to tell but the log."""
+        before = len(self.gate.records())
+        with socket.create_connection((ORIGIN2, 4443), timeout=lab.WAIT) as s:
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
+        record = self.gate.records(before + 1)[before]
+        self.assertEqual((record["decision"], record["reason"]), ("error", reason))
+
+    def test_the_transparent_door_fails_for_the_same_reasons(self):
+        for answer, reason in ((b"HTTP/1.1 407 Who\r\n\r\n", "upstream-auth"), (b"HTTP/1.1 403 No\r\n\r\n", "upstream-refused"),
+                               (b"HTTP/1.1 503 Busy\r\n\r\n", "upstream-failed"), (b"SSH-2.0-x\r\n\r\n", "bad-upstream-reply"),
+                               (b"", "upstream-closed"), (b"HTTP/1.1 200 OK\r\nX: y", "upstream-closed")):
+            with self.subTest(answer=answer[:30]):
+                proxy = self.proxy(lab.replies(answer))
+                self.reset(reason)
+                proxy.close()
+        self.reset("upstream-connect-failed")
 
     def test_the_payload_chooses_neither_host_nor_port(self):
         proxy = self.opened()
