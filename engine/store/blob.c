@@ -28,6 +28,7 @@ void sbx_cache_close(struct sbx_cache *c)
 {
     if (!c)
         return;
+    (void)!sbx_cache_settle(c, NULL); /* what gets no name comes again */
     if (c->blobs >= 0)
         close(c->blobs);
     free(c->dir);
@@ -35,6 +36,25 @@ void sbx_cache_close(struct sbx_cache *c)
 }
 
 const char *sbx_cache_dir(const struct sbx_cache *c) { return c->dir; }
+
+/* The file that says what this directory is: not synced, as one that is empty after a crash is written again. */
+static enum sbx_code mark(struct sbx_cache *c, struct sbx_err *err)
+{
+    static const char name[] = "../../oci-layout";
+    SBX_AUTO_FD int fd = -1;
+    struct stat st;
+    char self[64];
+
+    if (!fstatat(c->blobs, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_size == (off_t)strlen(LAYOUT))
+        return SBX_OK;
+    unlinkat(c->blobs, name, 0);
+    fd = openat(c->blobs, "../..", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (fd < 0 || sbx_write_all(fd, LAYOUT, strlen(LAYOUT)) ||
+        (linkat(AT_FDCWD, self, c->blobs, name, AT_SYMLINK_FOLLOW) && errno != EEXIST))
+        return sbx_err_errno(err, "write %s/oci-layout", c->dir);
+    return SBX_OK;
+}
 
 enum sbx_code sbx_cache_ready(struct sbx_cache *c, struct sbx_err *err)
 {
@@ -51,10 +71,7 @@ enum sbx_code sbx_cache_ready(struct sbx_cache *c, struct sbx_err *err)
     c->blobs = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->blobs < 0)
         return sbx_err_errno(err, "open %s", path);
-    if (faccessat(c->blobs, "../../oci-layout", F_OK, 0) == 0)
-        return SBX_OK;
-    snprintf(path, sizeof(path), "%.4000s/oci-layout", c->dir);
-    return sbx_file_write(AT_FDCWD, path, LAYOUT, strlen(LAYOUT), 0600, err);
+    return mark(c, err);
 }
 
 static enum sbx_code copy_hashed(int fd, sbx_read_fn read, void *ctx, int64_t max,
@@ -78,28 +95,14 @@ static enum sbx_code copy_hashed(int fd, sbx_read_fn read, void *ctx, int64_t ma
     return n < 0 ? (err && err->code ? err->code : SBX_IO) : SBX_OK;
 }
 
-/* A file without a name until it is whole: a killed command leaves nothing. */
-static enum sbx_code publish(struct sbx_cache *c, int fd, const char *digest, struct sbx_err *err)
-{
-    char self[64];
-
-    if (fdatasync(fd))
-        return sbx_err_errno(err, "write to the cache");
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    if (linkat(AT_FDCWD, self, c->blobs, sbx_blob_name(digest), AT_SYMLINK_FOLLOW) &&
-        errno != EEXIST)
-        return sbx_err_errno(err, "name blob %s", digest);
-    sbx_cache_note_growth();
-    return SBX_OK;
-}
-
 enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx, const char *expect,
                            int64_t max, char ret_digest[SBX_DIGEST_TEXT_SIZE], int64_t *ret_size,
                            struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_hasher) h = sbx_hasher_new();
-    SBX_AUTO_FD int fd = -1;
+    SBX_AUTO_FD int fd = -1; /* without a name until it is whole: a killed command leaves nothing */
     int64_t size = 0;
+    int nowhere = -1;
     enum sbx_code rc = sbx_cache_ready(c, err);
 
     if (rc)
@@ -118,7 +121,7 @@ enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx, con
                            expect);
     if (ret_size)
         *ret_size = size;
-    return publish(c, fd, ret_digest, err);
+    return sbx_cache_publish(c, ret_digest, &fd, &nowhere, err);
 }
 
 struct memory {
@@ -151,11 +154,15 @@ enum sbx_code sbx_blob_put_mem(struct sbx_cache *c, const void *data, size_t len
 enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd,
                             struct sbx_err *err)
 {
+    const struct sbx_gathered *g = sbx_cache_gathered(c, digest);
     enum sbx_code rc = sbx_cache_ready(c, err);
+    char self[64];
 
     if (rc)
         return rc;
-    *ret_fd = openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", g ? g->fd : -1);
+    *ret_fd = g ? open(self, O_RDONLY | O_CLOEXEC)
+                : openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (*ret_fd < 0)
         return sbx_err_errno(err, "blob %s", digest);
     (void)futimens(*ret_fd, NULL); /* used now; where that fails it only looks older to `cache prune` */
@@ -170,10 +177,13 @@ void sbx_blob_remove(struct sbx_cache *c, const char *digest)
 
 bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size)
 {
+    const struct sbx_gathered *g = sbx_cache_gathered(c, digest);
     struct stat st;
 
     if (sbx_cache_ready(c, NULL) ||
-        fstatat(c->blobs, sbx_blob_name(digest), &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+        (g ? fstat(g->fd, &st)
+           : fstatat(c->blobs, sbx_blob_name(digest), &st, AT_SYMLINK_NOFOLLOW)) ||
+        !S_ISREG(st.st_mode))
         return false;
     if (ret_size)
         *ret_size = st.st_size;

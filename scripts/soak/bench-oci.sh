@@ -13,12 +13,14 @@ PATH=$("$here/scripts/soak/peers-oci.sh" | tail -1):$PATH
 # shellcheck source=../../engine/oci/tests/registry.sh
 . "$here/engine/oci/tests/registry.sh"
 bench_image=$(dirname "$SBX_BIN")/bench_image
+used=$work/used
+cc -O2 -static -D_GNU_SOURCE -o "$used" "$here/engine/oci/bench/used.c" || exit 1
 
 # pair RUNS LABEL PREPARE A B: medians in ms of the commands A and B, run in turn with PREPARE before each; the most memory of A
 pair() {
-    python3 - "$@" <<'PY'
-import os, shlex, statistics, subprocess, sys, time
-runs, label, prepare, a, b = int(sys.argv[1]), *sys.argv[2:6]
+    python3 - "$used" "$@" <<'PY'
+import os, shlex, statistics, subprocess, sys
+used, runs, label, prepare, a, b = sys.argv[1], int(sys.argv[2]), *sys.argv[3:7]
 times, memory = {a: [], b: []}, {a: 0, b: 0}
 warm = runs > 2 # a turn before, that does not count; where each takes a minute there is none
 for turn in range(not warm, runs + 1):
@@ -28,16 +30,15 @@ for turn in range(not warm, runs + 1):
             os.sync()
         took = 0
         for part in command.split(" && "):
-            t = time.perf_counter()
-            p = subprocess.Popen(shlex.split(part), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-            said = p.stderr.read().decode()
-            _, status, used = os.wait4(p.pid, 0)
-            took += time.perf_counter() - t
-            memory[command] = max(memory[command], used.ru_maxrss)
-            if status:
-                sys.exit(f"{label}: exit {status} of {part}: {said[-400:]}")
+            p = subprocess.run(["bash", "-c", 'exec "$@" 3>&1 >/dev/null', "used", used, *shlex.split(part)],
+                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            if p.returncode:
+                sys.exit(f"{label}: exit {p.returncode} of {part}: {p.stderr[-400:]}")
+            ms, kib, _ = map(float, p.stdout.split())
+            took += ms
+            memory[command] = max(memory[command], kib)
         if turn:
-            times[command].append(took * 1000)
+            times[command].append(took)
 x, y = statistics.median(times[a]), statistics.median(times[b])
 print(f"{label:44} {x:9.1f} ms {memory[a] / 1024:6.1f} MiB   peer {y:9.1f} ms {memory[b] / 1024:6.1f} MiB   ratio {x / y:5.2f}", flush=True)
 PY

@@ -128,6 +128,8 @@ static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
         rc = get_blob(f, &m.layer, &layer, err);
     if (!rc && m.has_layer)
         rc = kit_layer_unpack(layer, dir, err);
+    if (!rc)
+        rc = sbx_cache_settle(f->cache, err);
     return rc ? rc : name_it(f, text.len, err);
 }
 
@@ -190,6 +192,7 @@ static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_place *
         rc = sbx_cache_use(cache, &use, err);
     f.cache = cache;
     if (!rc && access(path, F_OK)) {
+        sbx_cache_gather(cache);
         rc = ret_mine ? make(&f, &tmp, &dir, err) : make_named(&f, path, err);
         kit_remote_close(f.rm);
     }

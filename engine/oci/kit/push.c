@@ -1,5 +1,6 @@
 /* From a directory to an artifact, and on to its place. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,7 +97,8 @@ static enum sbx_code make_spec(struct push *p, const char *dir, const char *name
     return rc ? sbx_err_wrap(err, rc, "%s/%s", dir, name) : SBX_OK;
 }
 
-static enum sbx_code push_spec(struct push *p, struct kit_blob *ret, struct sbx_err *err)
+static enum sbx_code push_spec(struct push *p, struct kit_remote *rm, struct kit_blob *ret,
+                               struct sbx_err *err)
 {
     SBX_AUTO_FD int fd = memfd_create("spec", MFD_CLOEXEC);
 
@@ -105,7 +107,49 @@ static enum sbx_code push_spec(struct push *p, struct kit_blob *ret, struct sbx_
     if (sbx_digest(p->spec.ptr, p->spec.len, ret->digest))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     ret->size = (int64_t)p->spec.len;
-    return p->rm->ops->push_blob(p->rm, ret->digest, ret->size, fd, err);
+    return rm->ops->push_blob(rm, ret->digest, ret->size, fd, err);
+}
+
+/* The configuration, sent beside the layer by a thread of its own. */
+struct side {
+    struct push *p;
+    struct kit_remote *rm;
+    struct kit_blob *ret;
+    enum sbx_code rc;
+    struct sbx_err err;
+};
+
+static void *push_beside(void *ctx)
+{
+    struct side *s = ctx;
+
+    s->rc = push_spec(s->p, s->rm, s->ret, &s->err);
+    return NULL;
+}
+
+static enum sbx_code push_blobs(struct push *p, int layer, struct kit_manifest *m,
+                                struct sbx_err *err)
+{
+    SBX_AUTO_PTR(kit_remote) twin = NULL;
+    struct side s = { .p = p, .ret = &m->config, .err = SBX_ERR_INIT };
+    pthread_t thread;
+    bool beside;
+    enum sbx_code rc = p->rm->ops->twin(p->rm, &twin, err);
+
+    if (rc)
+        return rc;
+    s.rm = twin;
+    beside = !pthread_create(&thread, NULL, push_beside, &s);
+    if (!beside)
+        push_beside(&s);
+    rc = p->rm->ops->push_blob(p->rm, m->layer.digest, m->layer.size, layer, err);
+    if (beside)
+        pthread_join(thread, NULL);
+    if (rc || !s.rc)
+        return rc;
+    if (err)
+        *err = s.err;
+    return s.rc;
 }
 
 static enum sbx_code publish(struct push *p, struct sbx_err *err)
@@ -122,9 +166,7 @@ static enum sbx_code publish(struct push *p, struct sbx_err *err)
         rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, p->anchor, tag, p->arena, p->ret,
                              err);
     if (!rc)
-        rc = push_spec(p, &m.config, err);
-    if (!rc)
-        rc = p->rm->ops->push_blob(p->rm, m.layer.digest, m.layer.size, layer, err);
+        rc = push_blobs(p, layer, &m, err);
     if (!rc)
         rc = kit_manifest_write(p->a, &m, &text, err);
     if (!rc)

@@ -28,6 +28,14 @@ void sbx_cache_close(struct sbx_cache *c); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_cache, sbx_cache_close);
 const char *sbx_cache_dir(const struct sbx_cache *c);
 
+/**
+ * From now on wait for the disk once for several blobs: only this handle finds what comes, until
+ * sbx_cache_settle() or sbx_cache_close().
+ */
+void sbx_cache_gather(struct sbx_cache *c);
+/** Name what came, once it is on the disk. SBX_OK or SBX_IO. */
+SBX_MUST_USE enum sbx_code sbx_cache_settle(struct sbx_cache *c, struct sbx_err *err);
+
 /** Is the blob here? `ret_size` may be NULL. */
 bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size);
 /** Copy from `read` to its end into the cache, at most `max` bytes; verified if `expect`. */
