@@ -259,7 +259,9 @@ static bool passes(CURLcode code)
 static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code, const char *url,
                            struct sbx_err *err)
 {
-    const char *why = h->reason[0] ? h->reason : h->curl->easy_strerror(code);
+    const char *why = code == CURLE_SEND_FAIL_REWIND ? "the connection was cut" /* see on_seek() */
+                      : h->reason[0]                 ? h->reason
+                                                     : h->curl->easy_strerror(code);
     const char *host = strstr(url, "://") + 3;
     int len = (int)strcspn(host, "/");
 

@@ -6,7 +6,7 @@
 
 #define CHUNK (8 << 20)         /* bytes; clouds want at least 5 MiB, and a cut costs at most this much */
 #define CHUNK_MAX (256 << 20)   /* bytes: what a registry may ask for as its least chunk */
-#define SESSIONS_MAX 3          /* uploads begun anew for one blob */
+#define SESSIONS_MAX ATTEMPTS_MAX /* uploads begun anew for one blob: registries of distribution 2.8 lose one that is cut */
 
 struct push {
     struct sbx_registry *r;
@@ -229,6 +229,18 @@ static enum sbx_code send_all(struct push *p, bool whole, bool *again, struct sb
     return chunks(p, at, again, err);
 }
 
+/* An upload that is not wanted: the registry would keep it for a week. */
+static void give_up(struct push *p)
+{
+    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
+    struct sbx_err unused = SBX_ERR_INIT;
+
+    c.method = "DELETE";
+    c.url = p->location;
+    if (transmit(p, &c, &unused))
+        return;
+}
+
 static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *err)
 {
     for (unsigned i = 1;; i++) {
@@ -243,6 +255,9 @@ static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *e
         if (!rc || !again || i == SESSIONS_MAX)
             return rc;
         registry_wait(p->told, i);
+        if (p->location)
+            give_up(p);
+        p->location = NULL;
         query = "";
     }
 }
@@ -297,18 +312,6 @@ enum sbx_code sbx_registry_push_blob(struct sbx_registry *r, const char *reposit
         r->progress->bytes(r->progress->ctx, digest, size, size);
     sbx_arena_free(p.arena);
     return rc ? sbx_err_wrap(err, rc, "blob %s", digest) : SBX_OK;
-}
-
-/* An upload that is not wanted: the registry would keep it for a week. */
-static void give_up(struct push *p)
-{
-    SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
-    struct sbx_err unused = SBX_ERR_INIT;
-
-    c.method = "DELETE";
-    c.url = p->location;
-    if (transmit(p, &c, &unused))
-        return;
 }
 
 enum sbx_code sbx_registry_mount_blob(struct sbx_registry *r, const char *repository,

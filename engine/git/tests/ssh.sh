@@ -71,6 +71,13 @@ t 0 '"value": "one"' plan shell ws --kit "git+ssh://short$path#ref=$one&dir=kits
 t 1 "write what it is now: git+ssh://short$path#ref=$three&dir=kits/tools" plan shell ws \
     --kit "git+ssh://short$path#ref=main&dir=kits/tools"
 
+# --- the agent, and what a kit stands on
+mkdir standing
+spec sandbox standing "extends: \"$url#ref=$one&dir=kits/agent\"
+environment: { variables: { STANDS: here } }" >standing/spec.yaml
+t 0 '"STANDS"' plan ./standing ws --output json
+t 0 '"value": "one"' plan "git+ssh://short$path#ref=$one&dir=kits/agent" ws --output json
+
 # --- what else the server says
 t 1 "none.git' does not appear to be a git repository" kit resolve "git+ssh://short$work/none.git"
 t 1 "has no commit" kit validate "git+ssh://short$path#ref=$(printf '0%.0s' {1..40})"
@@ -78,4 +85,5 @@ t 1 "Could not resolve hostname" kit resolve "git+ssh://no-such-host.invalid/x.g
 kill $sshd_pid && wait $sshd_pid 2>/dev/null
 t 1 "Connection refused" kit resolve "git+ssh://short$path"
 t 0 '"value": "one"' plan shell ws --kit "git+ssh://short$path#ref=$one&dir=kits/tools" --output json
+t 0 '"STANDS"' plan ./standing ws --output json
 finish

@@ -126,8 +126,11 @@ def away(r, w, p, wrong, fault):
     t.succeeds()
 
 
+# Without SBX_MATRIX=all each place has one kind, and each kind the places that differ in our program.
 for what in WRONG:
     for w in (Pull, Push):
         for p in PLACES:
+            if what != "an unknown issuer" and p in ("manifest", "config") and os.environ.get("SBX_MATRIX") != "all":
+                continue
             row(f"{w.__name__.lower()} {p}: redirect to {what}", lambda r, w=w, p=p, x=what: away(r, w, p, x, "away"))
         row(f"{w.__name__.lower()}: token server with {what}", lambda r, w=w, x=what: away(r, w, "manifest", x, "realm"))
