@@ -123,8 +123,8 @@ programs() {
     cp "$files"/{bulk.py,ws.py,grpc.js} "$work/ca.pem" "$work/in"
     [ -z "${ssh:-}" ] || cp "$work/userkey" "$work/in"
     if have javac Java; then javac -d "$work/in" "$files/Fetch.java" && java=1; fi
-    if have go Go; then (cd "$work" && CGO_ENABLED=0 GOCACHE=$work/go GOFLAGS=-mod=mod go build -o "$work/in/fetch-go" "$files/fetch.go" &&
-        CGO_ENABLED=1 GOCACHE=$work/go GOFLAGS=-mod=mod go build -tags netcgo -o "$work/in/fetch-cgo" "$files/fetch.go") && go=1; fi
+    if have go Go; then (cd "$work" && CGO_ENABLED=0 GOCACHE=$here/build/clients/go GOFLAGS=-mod=mod go build -o "$work/in/fetch-go" "$files/fetch.go" &&
+        CGO_ENABLED=1 GOCACHE=$here/build/clients/go GOFLAGS=-mod=mod go build -tags netcgo -o "$work/in/fetch-cgo" "$files/fetch.go") && go=1; fi
     if have musl-gcc musl; then musl-gcc -static -o "$work/in/fetch-musl" "$files/fetch.c" && musl=1; fi
     chown -R 1000:1000 "$work/in"
     chmod 600 "$work/in/userkey" 2>/dev/null

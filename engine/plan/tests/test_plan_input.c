@@ -211,6 +211,48 @@ static void the_gate_gets_rules_of_preset_user_and_kits(void **state)
     free(text);
 }
 
+/* A kit as it was: another digest, name or resource is another question; the gate asks the policy of now. */
+static void an_approval_counts_for_the_kit_as_it_was(void **state)
+{
+    static const char rules[] = "permissions: { network: { allow: [\"localhost:8080\"] } }\n";
+    static const char other[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const struct sbx_plan_options plain = { .name = "n" };
+    SBX_AUTO_PTR(sbx_plan) first = plan_of(rules, &plain);
+    const char *digest = sbx_plan_rule_digest(first, &first->rules[0]);
+    const struct {
+        struct sbx_approval v;
+        bool want;
+    } rows[] = {
+        { { "basis", digest, "localhost:8080" }, true },
+        { { "basis", digest, "host.docker.internal:8080" }, true },
+        { { "basis", digest, "127.0.0.1:8080" }, true },
+        { { "basis", digest, "localhost:8081" }, false },
+        { { "basis", digest, "localhost" }, false },
+        { { "basis", other, "localhost:8080" }, false },
+        { { "bases", digest, "localhost:8080" }, false },
+    };
+
+    (void)state;
+    assert_non_null(digest);
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_plan_options o = { .name = "n", .approvals = &rows[i].v, .n_approvals = 1 };
+        struct sbx_user_policy policy = { .preset = "deny-all", .approvals = &rows[i].v, .n_approvals = 1 };
+        SBX_AUTO_PTR(sbx_plan) p = plan_of(rules, &o);
+
+        for (int taken_back = 0; taken_back < 2; taken_back++) {
+            SBX_AUTO_JSON json_t *got = NULL;
+            const json_t *rule;
+
+            policy.n_approvals = !taken_back;
+            assert_int_equal(sbx_gate_config_json(p, &policy, 1, &got, NULL), SBX_OK);
+            rule = json_array_get(json_object_get(got, "rules"), 0);
+            if (p->rules[0].consented != rows[i].want ||
+                json_is_true(json_object_get(rule, "consented")) != (rows[i].want && !taken_back))
+                fail_msg("row %zu%s", i, taken_back ? ", taken back" : "");
+        }
+    }
+}
+
 /* The plan asks for consent exactly where the gate wants it: odd spellings are no way around. */
 static void rules_for_this_machine_need_consent_in_any_spelling(void **state)
 {
@@ -279,6 +321,7 @@ int main(void)
         cmocka_unit_test(agents_are_launched_by_the_table),
         cmocka_unit_test(the_kits_section_is_replaced_and_the_users_text_stays),
         cmocka_unit_test(the_gate_gets_rules_of_preset_user_and_kits),
+        cmocka_unit_test(an_approval_counts_for_the_kit_as_it_was),
         cmocka_unit_test(rules_for_this_machine_need_consent_in_any_spelling),
         cmocka_unit_test(a_bad_preset_or_rule_of_the_user_is_an_error),
         cmocka_unit_test(what_is_not_a_plan_is_refused),
