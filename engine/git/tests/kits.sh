@@ -16,7 +16,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls
     -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
 python3 "$SBX_SOURCE_DIR/engine/git/tests/server.py" "$work" requests tls.crt tls.key >port &
 pids="$pids $!"
-for ((i = 0; i < 1000; i++)); do
+for ((i = 0; i < 6000; i++)); do
     [ -s port ] && break
     sleep 0.01 # poll interval; the loop ends when the port is told
 done

@@ -60,7 +60,7 @@ big=${out##*@}
 python3 "$here/faults.py" lay requests >port &
 pid=$!
 pids="$pids $pid"
-for ((i = 0; i < 1000; i++)); do
+for ((i = 0; i < 6000; i++)); do
     [ -s port ] && break
     kill -0 $pid 2>/dev/null || break
     sleep 0.01 # poll interval; the loop ends when the port is told

@@ -66,7 +66,7 @@ tokens() { # REALM ISSUER
 }
 python3 "$here/tokens.py" sign.crt sign.key scopes >port &
 pids="$pids $!"
-for ((i = 0; i < 1000; i++)); do
+for ((i = 0; i < 6000; i++)); do
     [ -s port ] && break
     sleep 0.01 # poll interval; the loop ends when the port is told
 done

@@ -72,7 +72,7 @@ if unshare -rn true 2>/dev/null; then
 ip link set lo up && ip addr add 192.0.2.1/24 dev lo || exit 77
 sed "s/addr: .*/addr: 192.0.2.1:5000/" plain.yml >far.yml
 docker-registry serve far.yml >far.log 2>&1 &
-for ((i = 0; i < 1000; i++)); do (: </dev/tcp/192.0.2.1/5000) 2>/dev/null && break; sleep 0.01; done
+for ((i = 0; i < 6000; i++)); do (: </dev/tcp/192.0.2.1/5000) 2>/dev/null && break; sleep 0.01; done
 rm -rf "$XDG_CACHE_HOME" "$XDG_CONFIG_HOME"
 s() { "$SBX_BIN" --no-input "$@" 2>&1; }
 s kit resolve 192.0.2.1:5000/team/mix:1.0 | grep -q "wrong version number\|SSL" || echo "resolved without TLS"

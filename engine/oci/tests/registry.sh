@@ -39,7 +39,7 @@ free_port() {
 }
 
 answers() { # PORT PID
-    for ((i = 0; i < 1000; i++)); do
+    for ((i = 0; i < 6000; i++)); do
         (: <"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return 0
         kill -0 "$2" 2>/dev/null || return 1
         sleep 0.01 # poll interval; the loop ends when the server answers

@@ -23,7 +23,7 @@ export SSL_CERT_FILE=$work/tls.crt
 python3 "$SBX_SOURCE_DIR/engine/git/tests/server.py" "$work" requests tls.crt tls.key >port &
 gitpid=$!
 pids="$pids $gitpid"
-for ((i = 0; i < 1000; i++)); do
+for ((i = 0; i < 6000; i++)); do
     [ -s port ] && break
     sleep 0.01 # poll interval; the loop ends when the port is told
 done

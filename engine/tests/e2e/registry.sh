@@ -23,10 +23,8 @@ cleanup() {
     [ "$runtime" != docker ] || docker rmi -f "$image" >/dev/null 2>&1
     sbx template rm --runtime "$runtime" "$image" >/dev/null 2>&1
 }
-for ((i = 0; i < 1000; i++)); do
-    (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
-    sleep 0.01 # poll interval; the loop ends when the registry answers
-done
+answers() { (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+await answers || die "the registry does not answer"
 skopeo copy -q --dest-tls-verify=false --dest-creds hugo:s3cret "docker-archive:$tar" "docker://$image" ||
     die "push the base image"
 
