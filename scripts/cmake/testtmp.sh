@@ -6,7 +6,7 @@
 set -euo pipefail
 
 dir=${1:?names no folder}
-longest_min=15 # minutes; no test may take longer (its TIMEOUT is at most 600 s), so what is older is nobody's
+longest_min=15 # minutes; no test may take longer (SBX_TEST_TIMEOUT is 600 s), so what is older is nobody's
 
 mkdir -p "$dir"
 chmod 1777 "$dir"
