@@ -5,13 +5,14 @@
 #   scripts/soak.sh kills [N]          N times: kill -9 of `sbx create`/`rm` at a random time, then check that nothing is left (default 200)
 #   scripts/soak.sh bench              create, exec and validate beside docker run, docker exec and runc
 #   scripts/soak.sh bench-gate [N] [S] the gate beside squid, tinyproxy, mitmproxy, smokescreen and a bare relay: N rounds of S seconds
-#   scripts/soak.sh bench-tls [N] [S] intercepted requests beside mitmproxy, and the memory of an intercepted connection
+#   scripts/soak.sh bench-tls [N] [S] intercepted requests beside mitmproxy and smokescreen, and the memory of an intercepted connection
 #   scripts/soak.sh oci                kits and images with every tool and registry that is to be had, also big ones
 #   scripts/soak.sh bench-oci [N]      pushing and pulling beside skopeo, oras and umoci: N runs of each
 #   scripts/soak.sh bench-kits         loading the kits of SBX_CORPUS_DIR beside libyaml and beside Go
 #   scripts/soak.sh load [SECONDS]     the gate with 2,000 tunnels and with 10,000 stalled connections: leaks, stuck ones, a lone user's wait
 #   scripts/soak.sh h2                 HTTP/2 of Go and node through the gate
 #   scripts/soak.sh clients [R] [S]    curl, git, apt, npm, pip, Java, Go … inside a sandbox of runtime R; an event stream of S seconds (default oci, 300)
+#   scripts/soak.sh clients-h2 [R]     HTTP/2 of curl, Go and node inside a sandbox of runtime R, to a host whose requests get a field (default oci)
 #   scripts/soak.sh valgrind           the unit tests under valgrind
 #   scripts/soak.sh coverage           which lines of spec/ its unit tests reach; fails below 95 %
 set -euo pipefail
@@ -75,6 +76,7 @@ bench-kits) bench_kits ;;
 clients) exec scripts/soak/clients.sh "${2:-oci}" "${3:-300}" ;;
 bench-tls) exec scripts/soak/bench-tls.sh "${2:-3}" "${3:-3}" ;;
 load) exec scripts/soak/load.sh "${2:-60}" ;;
+clients-h2) exec scripts/soak/clients-h2.sh "${2:-oci}" ;;
 h2) exec python3 proxy/gate/tests/h2_clients.py ;;
 oci) exec scripts/soak/oci.sh ;;
 bench-oci) bench_oci "${2:-5}" ;;

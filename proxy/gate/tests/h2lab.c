@@ -10,6 +10,34 @@
 
 #include "h2lab.h"
 
+struct lab lab;
+
+int lab_setup(void **state)
+{
+    (void)state;
+    lab_open(&lab);
+    return 0;
+}
+
+int lab_teardown(void **state)
+{
+    (void)state;
+    lab_close(&lab);
+    return 0;
+}
+
+void lab_has(const struct sbx_buf *b, const char *line)
+{
+    if (!b->ptr || !strstr(b->ptr, line))
+        fail_msg("no \"%s\" in \"%s\"", line, b->ptr ? b->ptr : "");
+}
+
+void lab_has_not(const struct sbx_buf *b, const char *text)
+{
+    if (b->ptr && strstr(b->ptr, text))
+        fail_msg("\"%s\" in \"%s\"", text, b->ptr);
+}
+
 struct lab_stream *lab_by_id(struct lab_side *side, int32_t id)
 {
     for (unsigned i = 0; i < side->n; i++)

@@ -95,4 +95,12 @@ struct raw_answer {
 };
 void raw_read(struct lab *l, struct raw_answer *ret);
 
+/** One that a test may use for itself, opened and closed around each LAB_CASE(). */
+extern struct lab lab;
+int lab_setup(void **state);
+int lab_teardown(void **state);
+#define LAB_CASE(f) cmocka_unit_test_setup_teardown(f, lab_setup, lab_teardown)
+void lab_has(const struct sbx_buf *b, const char *line);
+void lab_has_not(const struct sbx_buf *b, const char *text);
+
 #endif

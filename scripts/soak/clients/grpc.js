@@ -6,7 +6,8 @@ const fs = require('fs'), http2 = require('http2');
 const [mode, where, ...files] = process.argv.slice(2);
 if (mode === 'serve') {
   const server = http2.createSecureServer({ cert: fs.readFileSync(files[0]), key: fs.readFileSync(files[1]) });
-  server.on('stream', (stream) => {
+  server.on('stream', (stream, head) => {
+    console.log(head[':path'], head.authorization);
     const got = [];
     stream.on('data', (d) => got.push(d));
     stream.on('end', () => {
