@@ -16,7 +16,7 @@ cleanup() {
     kill $server 2>/dev/null
     for id in $(sbx policy ls --json | jq -r ".rules[] | select(.applies_to == \"kit $kit\") | .id"); do sbx policy rm network --id "$id" >/dev/null; done
 }
-for _ in $(seq 100); do [ -s "$work/port" ] && break; sleep 0.05; done
+await [ -s "$work/port" ]
 port=$(cat "$work/port")
 body() { printf 'permissions: { network: { allow: ["localhost:%s", "localhost:%s", "api.example.com"] } }\n' "$1" "$2"; }
 mixin $kit < <(body "$port" 9)
@@ -64,7 +64,7 @@ is "the others are as they were" "$(code "$third" "$port")" 200
 # Taken back: at once, an open tunnel too, over stop and start; the advice names what to do.
 inside "$third" -- bash -c 'exec 3<>/dev/tcp/host.docker.internal/$0; read -r line <&3; echo "$line"; cat <&3 >/dev/null; echo closed' "$port" >"$work/raw" 2>&1 &
 raw=$!
-for _ in $(seq 200); do grep -q 200 "$work/raw" && break; sleep 0.05; done
+await grep -q 200 "$work/raw"
 exits "taken back" 0 sbx policy rm network "host.docker.internal:$port"
 is "what, and of which kit" "$out" "Removed: localhost:$port for kit $kit (approval $id)"
 wait $raw

@@ -78,7 +78,7 @@ has "which is right" "$got" "proxy 200 403 names 198.19."
 has "and closed" "$got" " 0 direct 200 000 000 000 host 000 tracked 0"
 gate=$(jq .pid "$work/home/.local/state/sbx/sandboxes/$id/net/gate.pid.json")
 kill -9 "$gate"
-for _ in $(seq 100); do kill -0 "$gate" 2>/dev/null || break; sleep 0.05; done
+await ended "$gate"
 is "without a gate it reaches nothing" "$(try http://api.example.com/)" 000
 is "the next command brings the gate back, bridge or not" "$(code http://api.example.com/)" 200
 is "also for those behind it" "$(try http://api.example.com/)" 200
