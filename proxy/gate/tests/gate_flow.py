@@ -257,8 +257,8 @@ class Upstream(Case):
     def reset(self, reason):
         """A transparent connection that ends so: there is nobody to tell but the log."""
         before = len(self.gate.records())
-        with socket.create_connection((ORIGIN2, 4443), timeout=lab.WAIT) as s:
-            with self.assertRaises(ConnectionResetError):
+        with self.assertRaises(ConnectionResetError): # by connect() already where the gate is quick
+            with socket.create_connection((ORIGIN2, 4443), timeout=lab.WAIT) as s:
                 s.recv(1)
         record = self.gate.records(before + 1)[before]
         self.assertEqual((record["decision"], record["reason"]), ("error", reason))
@@ -269,8 +269,10 @@ class Upstream(Case):
                                (b"", "upstream-closed"), (b"HTTP/1.1 200 OK\r\nX: y", "upstream-closed")):
             with self.subTest(answer=answer[:30]):
                 proxy = self.proxy(lab.replies(answer))
-                self.reset(reason)
-                proxy.close()
+                try:
+                    self.reset(reason)
+                finally:
+                    proxy.close()
         self.reset("upstream-connect-failed")
 
     def test_the_payload_chooses_neither_host_nor_port(self):
