@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "remote.h"
+#include "sbx/cache.h"
 
 /* One connection's options; the job is what the callbacks get. */
 static git_remote_callbacks callbacks_of(struct git_job *job);
@@ -153,7 +154,7 @@ enum sbx_code git_bring(struct git_job *job, struct sbx_err *err)
         rc = sbx_err_set(err, SBX_SCHEMA, "commit %s has no tree", job->source->commit);
     if (!rc)
         rc = git_export(git, repo, tree, dir, job, err);
-    if (!rc && syncfs(dir))
+    if (!rc && sbx_cache_sync_tree(dir))
         rc = sbx_err_errno(err, "write %s", out);
     git->tree_free(tree);
     git->commit_free(commit);

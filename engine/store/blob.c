@@ -28,7 +28,6 @@ void sbx_cache_close(struct sbx_cache *c)
 {
     if (!c)
         return;
-    (void)!sbx_cache_settle(c, NULL); /* what gets no name comes again */
     if (c->blobs >= 0)
         close(c->blobs);
     free(c->dir);
@@ -102,7 +101,6 @@ enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx, con
     SBX_AUTO_PTR(sbx_hasher) h = sbx_hasher_new();
     SBX_AUTO_FD int fd = -1; /* without a name until it is whole: a killed command leaves nothing */
     int64_t size = 0;
-    int nowhere = -1;
     enum sbx_code rc = sbx_cache_ready(c, err);
 
     if (rc)
@@ -121,7 +119,7 @@ enum sbx_code sbx_blob_put(struct sbx_cache *c, sbx_read_fn read, void *ctx, con
                            expect);
     if (ret_size)
         *ret_size = size;
-    return sbx_cache_publish(c, ret_digest, &fd, &nowhere, err);
+    return sbx_cache_publish(c, ret_digest, fd, -1, err);
 }
 
 struct memory {
@@ -154,17 +152,18 @@ enum sbx_code sbx_blob_put_mem(struct sbx_cache *c, const void *data, size_t len
 enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd,
                             struct sbx_err *err)
 {
-    const struct sbx_gathered *g = sbx_cache_gathered(c, digest);
+    SBX_AUTO_FD int fd = -1;
+    struct stat st;
     enum sbx_code rc = sbx_cache_ready(c, err);
-    char self[64];
 
     if (rc)
         return rc;
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", g ? g->fd : -1);
-    *ret_fd = g ? open(self, O_RDONLY | O_CLOEXEC)
-                : openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (*ret_fd < 0)
+    fd = openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
         return sbx_err_errno(err, "blob %s", digest);
+    if (!sbx_cache_trusts(c, digest, &st))
+        return sbx_err_set(err, SBX_NOT_FOUND, "blob %s is not whole", digest);
+    *ret_fd = sbx_take_fd(&fd);
     (void)futimens(*ret_fd, NULL); /* used now; where that fails it only looks older to `cache prune` */
     return SBX_OK;
 }
@@ -177,13 +176,11 @@ void sbx_blob_remove(struct sbx_cache *c, const char *digest)
 
 bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size)
 {
-    const struct sbx_gathered *g = sbx_cache_gathered(c, digest);
     struct stat st;
 
     if (sbx_cache_ready(c, NULL) ||
-        (g ? fstat(g->fd, &st)
-           : fstatat(c->blobs, sbx_blob_name(digest), &st, AT_SYMLINK_NOFOLLOW)) ||
-        !S_ISREG(st.st_mode))
+        fstatat(c->blobs, sbx_blob_name(digest), &st, AT_SYMLINK_NOFOLLOW) ||
+        !S_ISREG(st.st_mode) || !sbx_cache_trusts(c, digest, &st))
         return false;
     if (ret_size)
         *ret_size = st.st_size;

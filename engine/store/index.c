@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "cache.h"
 #include "sbx/file.h"
@@ -35,7 +36,8 @@ static size_t drop_gone(struct sbx_cache *c, json_t *list)
     for (size_t i = before; i-- > 0;) {
         const char *digest = json_string_value(json_object_get(json_array_get(list, i), "digest"));
 
-        if (!digest || !sbx_digest_valid(digest) || !sbx_blob_has(c, digest, NULL))
+        if (!digest || !sbx_digest_valid(digest) ||
+            faccessat(c->blobs, sbx_blob_name(digest), F_OK, AT_SYMLINK_NOFOLLOW))
             json_array_remove(list, i);
     }
     return before - json_array_size(list);

@@ -54,36 +54,17 @@ static bool still_named(const struct sbx_blob_writer *w, const struct stat *mine
            st.st_ino == mine->st_ino && st.st_dev == mine->st_dev;
 }
 
-/* Who waits for another command's blob keeps none that the other may wait for. */
-static enum sbx_code lock(struct sbx_blob_writer *w, struct sbx_err *err)
-{
-    if (!flock(w->fd, LOCK_EX | LOCK_NB))
-        return SBX_OK;
-    if (errno == EWOULDBLOCK) {
-        enum sbx_code rc = sbx_cache_settle(w->cache, err);
-
-        if (rc)
-            return rc;
-    }
-    while (flock(w->fd, LOCK_EX))
-        if (errno != EINTR)
-            return sbx_err_errno(err, "lock %s/partial", w->cache->dir);
-    return SBX_OK;
-}
-
 /* The file, locked; without one (fd -1): the blob came meanwhile. */
 static enum sbx_code lock_file(struct sbx_blob_writer *w, struct stat *ret, struct sbx_err *err)
 {
-    enum sbx_code rc;
-
     while (!sbx_blob_has(w->cache, w->digest, NULL)) {
         w->fd = openat(w->dir, sbx_blob_name(w->digest),
                        O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (w->fd < 0)
             return sbx_err_errno(err, "open %s/partial", w->cache->dir);
-        rc = lock(w, err);
-        if (rc)
-            return rc;
+        while (flock(w->fd, LOCK_EX))
+            if (errno != EINTR)
+                return sbx_err_errno(err, "lock %s/partial", w->cache->dir);
         if (!fstat(w->fd, ret) && still_named(w, ret) &&
             !sbx_blob_has(w->cache, w->digest, NULL))
             return SBX_OK;
@@ -183,5 +164,5 @@ enum sbx_code sbx_blob_writer_finish(struct sbx_blob_writer *w, struct sbx_err *
                          w->digest);
     if (rc)
         return sbx_blob_writer_restart(w, NULL) ? SBX_IO : rc;
-    return sbx_cache_publish(w->cache, w->digest, &w->fd, &w->dir, err);
+    return sbx_cache_publish(w->cache, w->digest, w->fd, w->dir, err);
 }

@@ -108,8 +108,8 @@ for key in ("seccomp", "maskedPaths", "readonlyPaths"):
 spec["process"]["capabilities"] = ours["process"]["capabilities"]
 json.dump(spec, open(sys.argv[2], "w"))
 PY
-            pair "the same beside runc, as closed" "$remove; $create && $cmd exec $name -- true" "runc run --bundle $work/closed bench-$$"
             $remove >/dev/null
+            pair "the same beside runc, as closed" "$create && $cmd exec $name -- true" "runc run --bundle $work/closed bench-$$" "$remove"
         else
             pair "create to first command (docker)" "$create && $cmd exec $name -- true" \
                 "docker run --name $name-peer --network none sbx.local/base:bookworm true" "$remove; docker rm -f $name-peer"

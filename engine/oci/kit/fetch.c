@@ -128,8 +128,6 @@ static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
         rc = get_blob(f, &m.layer, &layer, err);
     if (!rc && m.has_layer)
         rc = kit_layer_unpack(layer, dir, err);
-    if (!rc)
-        rc = sbx_cache_settle(f->cache, err);
     return rc ? rc : name_it(f, text.len, err);
 }
 
@@ -161,7 +159,7 @@ static enum sbx_code make_named(struct fetch *f, const char *path, struct sbx_er
 
     if (rc)
         return rc;
-    if (syncfs(dir))
+    if (sbx_cache_sync_tree(dir))
         rc = sbx_err_errno(err, "write %s", tmp);
     if (!rc && rename(tmp, path) && errno != EEXIST && errno != ENOTEMPTY)
         rc = sbx_err_errno(err, "name %s", path);
@@ -192,7 +190,7 @@ static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_place *
         rc = sbx_cache_use(cache, &use, err);
     f.cache = cache;
     if (!rc && access(path, F_OK)) {
-        sbx_cache_gather(cache);
+        sbx_cache_hurry(cache);
         rc = ret_mine ? make(&f, &tmp, &dir, err) : make_named(&f, path, err);
         kit_remote_close(f.rm);
     }

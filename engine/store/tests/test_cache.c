@@ -218,6 +218,117 @@ static void a_kit_that_is_held_stays_and_a_leftover_goes(void **state)
     close(go[1]);
 }
 
+/* The file of the blob, for what a power cut may do to it. */
+static int blob_file(int flags)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/blobs/sha256/%s", dir, digest + strlen("sha256:"));
+    return open(path, flags | O_CLOEXEC);
+}
+
+static bool is_marked(void)
+{
+    SBX_AUTO_FD int fd = blob_file(O_RDONLY);
+    struct stat st;
+
+    assert_int_equal(fstat(fd, &st), 0);
+    return st.st_mode & S_IXUSR;
+}
+
+/* By a command of its own, which ends. */
+static void write_in_a_hurry(void)
+{
+    struct sbx_cache *own = NULL;
+    SBX_AUTO_PTR(sbx_blob_writer) w = NULL;
+    int fd;
+
+    assert_int_equal(sbx_cache_open(dir, &own, NULL), SBX_OK);
+    sbx_cache_hurry(own);
+    assert_int_equal(sbx_blob_writer_open(own, digest, sizeof(whole), &w, NULL), SBX_OK);
+    assert_non_null(w);
+    assert_int_equal(sbx_blob_writer_add(w, whole, sizeof(whole), NULL), SBX_OK);
+    assert_int_equal(sbx_blob_writer_finish(w, NULL), SBX_OK);
+    assert_true(sbx_blob_has(own, digest, NULL));
+    assert_int_equal(sbx_blob_open(own, digest, &fd, NULL), SBX_OK);
+    close(fd);
+    assert_true(is_marked()); /* who wrote it need not look */
+    sbx_cache_close(own);
+}
+
+static void what_was_not_waited_for_is_read_before_it_counts(void **state)
+{
+    (void)state;
+    write_in_a_hurry();
+    assert_true(sbx_blob_has(cache, digest, NULL));
+    assert_false(is_marked()); /* once */
+}
+
+/* What a power cut leaves of a file that was not on the disk: nothing of it, a part, zeros. */
+static void what_a_power_cut_left_does_not_count_and_comes_again(void **state)
+{
+    static const char zeros[4096];
+
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        SBX_AUTO_FD int fd = -1;
+        int opened = -1;
+
+        write_in_a_hurry();
+        fd = blob_file(O_RDWR);
+        if (how == 3)
+            assert_int_equal(pwrite(fd, zeros, sizeof(zeros), 100000), sizeof(zeros));
+        else
+            assert_int_equal(ftruncate(fd, how == 0 ? 0 : how == 1 ? 4096 : sizeof(whole) - 1), 0);
+        if (how % 2)
+            assert_int_equal(sbx_blob_open(cache, digest, &opened, NULL), SBX_NOT_FOUND);
+        else
+            assert_false(sbx_blob_has(cache, digest, NULL));
+        assert_int_equal(blob_file(O_RDONLY), -1);
+    }
+    write_in_a_hurry();
+    assert_true(sbx_blob_has(cache, digest, NULL));
+}
+
+static void a_blob_put_again_after_a_power_cut_is_whole(void **state)
+{
+    char got[SBX_DIGEST_TEXT_SIZE];
+    struct sbx_cache *own = NULL;
+    int fd;
+
+    (void)state;
+    write_in_a_hurry();
+    fd = blob_file(O_RDWR);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    close(fd);
+    assert_int_equal(sbx_cache_open(dir, &own, NULL), SBX_OK);
+    sbx_cache_hurry(own);
+    assert_int_equal(sbx_blob_put_mem(own, whole, sizeof(whole), digest, got, NULL), SBX_OK);
+    sbx_cache_close(own);
+    assert_true(sbx_blob_has(cache, digest, NULL));
+}
+
+static void a_tree_is_put_on_the_disk_whatever_is_in_it(void **state)
+{
+    SBX_AUTO_FD int fd = -1;
+    char path[300];
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/tree", dir);
+    assert_int_equal(mkdir(path, 0755), 0);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(sbx_cache_sync_tree(fd), 0);
+    assert_int_equal(mkdirat(fd, "d", 0755), 0);
+    assert_int_equal(symlinkat("nowhere", fd, "d/link"), 0);
+    assert_int_equal(mkfifoat(fd, "d/fifo", 0644), 0);
+    for (int i = 0; i < 100; i++) {
+        snprintf(path, sizeof(path), "d/%d", i);
+        assert_int_equal(sbx_file_write(fd, path, "x", 1, i % 2 ? 0644 : 0, NULL), SBX_OK);
+        if (i == 1 || i == 99)
+            assert_int_equal(sbx_cache_sync_tree(fd), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +336,10 @@ int main(void)
         cmocka_unit_test_setup(a_blob_that_is_here_is_not_written_again, forget),
         cmocka_unit_test_setup(wrong_content_is_not_kept, forget),
         cmocka_unit_test_setup(two_commands_bring_a_blob_once, forget),
+        cmocka_unit_test_setup(what_was_not_waited_for_is_read_before_it_counts, forget),
+        cmocka_unit_test_setup(what_a_power_cut_left_does_not_count_and_comes_again, forget),
+        cmocka_unit_test_setup(a_blob_put_again_after_a_power_cut_is_whole, forget),
+        cmocka_unit_test_setup(a_tree_is_put_on_the_disk_whatever_is_in_it, forget),
         cmocka_unit_test_setup(what_was_used_longest_ago_goes_first, forget),
         cmocka_unit_test(nothing_goes_while_somebody_looks_up),
         cmocka_unit_test(a_kit_that_is_held_stays_and_a_leftover_goes),

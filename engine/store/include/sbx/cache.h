@@ -29,12 +29,10 @@ SBX_DEFINE_AUTO_PTR(sbx_cache, sbx_cache_close);
 const char *sbx_cache_dir(const struct sbx_cache *c);
 
 /**
- * From now on wait for the disk once for several blobs: only this handle finds what comes, until
- * sbx_cache_settle() or sbx_cache_close().
+ * From now on do not wait until blobs are on the disk. After a crash they are read, and verified, before they
+ * count as here.
  */
-void sbx_cache_gather(struct sbx_cache *c);
-/** Name what came, once it is on the disk. SBX_OK or SBX_IO. */
-SBX_MUST_USE enum sbx_code sbx_cache_settle(struct sbx_cache *c, struct sbx_err *err);
+void sbx_cache_hurry(struct sbx_cache *c);
 
 /** Is the blob here? `ret_size` may be NULL. */
 bool sbx_blob_has(struct sbx_cache *c, const char *digest, int64_t *ret_size);
@@ -99,6 +97,12 @@ void sbx_cache_hold(const char *path);
 /** Does a blob's content have the digest that its name says? */
 SBX_MUST_USE enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e,
                                            bool *ret_good, struct sbx_err *err);
+
+/**
+ * Wait until the tree of a directory is on the disk: file by file, and not for all that others write, where
+ * it is small. 0, or -1 with errno.
+ */
+int sbx_cache_sync_tree(int dir);
 
 /* ---- a blob that comes in pieces and may be cut ---- */
 
