@@ -186,7 +186,7 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
         rc = sbx_session_open(&s, cli, NULL, err);
     if (!rc)
         rc = sbx_engine_reset(s.engine, err);
-    if (!rc && s.files.file.initialized)
+    if (!rc && (s.files.file.initialized || s.files.file.n_approvals))
         rc = sbx_user_preset_write(cli, sbx_engine_paths(s.engine), NULL, err);
     if (!rc && cli->format != SBX_FORMAT_TABLE)
         rc = sbx_out_value(cli, json_pack("{s:b}", "reset", 1), err);

@@ -255,6 +255,10 @@ t 0 "localhost:5432" policy ls --wide
 t 1 "leave out --sandbox" policy rm network localhost:5432 --sandbox demo
 t 0 "reset" policy reset --force
 j '[r for r in v["rules"] if r["policy_name"] == "approvals"] == [] and [r for r in v["rules"] if r["policy_name"] == "user"] != []' policy ls --json
+approvals
+sed -i '/^initialized/d' "$config/policy.yaml"
+t 0 "" reset --force
+lacks "approvals" policy ls
 printf 'approvals: [ { kit: web, digest: "sha256:1", resource: "localhost:1" } ]\n' >"$config/policy.yaml"
 t 1 "policy.yaml:1:34: approvals.digest" policy ls
 
