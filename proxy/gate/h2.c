@@ -20,7 +20,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return e->list && sbx_h2_list_add(e, n, v, flags) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-nghttp2_session_callbacks *sbx_h2_callbacks(void)
+static nghttp2_session_callbacks *common_callbacks(void)
 {
     nghttp2_session_callbacks *cb = NULL;
 
@@ -31,7 +31,7 @@ nghttp2_session_callbacks *sbx_h2_callbacks(void)
     return cb;
 }
 
-nghttp2_option *sbx_h2_options(enum sbx_http_end which)
+static nghttp2_option *options(enum sbx_http_end which)
 {
     nghttp2_option *o = NULL;
 
@@ -47,6 +47,27 @@ nghttp2_option *sbx_h2_options(enum sbx_http_end which)
     if (which == SBX_HTTP_CLIENT)
         nghttp2_option_set_max_deflate_dynamic_table_size(o, SBX_GATE_H2_TABLE);
     return o;
+}
+
+nghttp2_session *sbx_h2_session_new(struct sbx_h2_end *e, void (*add)(nghttp2_session_callbacks *cb),
+                                    const nghttp2_settings_entry *settings, size_t n)
+{
+    int (*make)(nghttp2_session **, const nghttp2_session_callbacks *, void *, const nghttp2_option *,
+                nghttp2_mem *) = e->which == SBX_HTTP_CLIENT ? nghttp2_session_server_new3
+                                                             : nghttp2_session_client_new3;
+    nghttp2_session_callbacks *cb = common_callbacks();
+    nghttp2_option *option = options(e->which);
+    nghttp2_session *session = NULL;
+
+    if (cb && option) {
+        add(cb);
+        if (make(&session, cb, e, option, &e->mem.calls) == 0 &&
+            nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, n))
+            session = NULL; /* its memory goes with e->mem */
+    }
+    nghttp2_session_callbacks_del(cb);
+    nghttp2_option_del(option);
+    return session;
 }
 
 void sbx_h2_consume(struct sbx_h2_end *e, int32_t id, size_t n)

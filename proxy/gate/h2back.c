@@ -173,33 +173,21 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
     return 0;
 }
 
-static int submit_first_settings(nghttp2_session *session)
+static void add_callbacks(nghttp2_session_callbacks *cb)
+{
+    nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
+}
+
+nghttp2_session *sbx_h2_back_new(struct sbx_h2_end *e)
 {
     static const nghttp2_settings_entry settings[] = {
         { NGHTTP2_SETTINGS_ENABLE_PUSH, 0 },
         { NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, SBX_GATE_REPLY_HEAD_MAX },
     };
 
-    return nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings));
-}
-
-nghttp2_session *sbx_h2_back_new(struct sbx_h2_end *e)
-{
-    nghttp2_session_callbacks *cb = sbx_h2_callbacks();
-    nghttp2_option *option = sbx_h2_options(e->which);
-    nghttp2_session *session = NULL;
-
-    if (cb && option) {
-        nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-        nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-        nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-        nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-        if (nghttp2_session_client_new3(&session, cb, e, option, &e->mem.calls) == 0 &&
-            submit_first_settings(session))
-            session = NULL; /* its memory goes with e->mem */
-    }
-    nghttp2_session_callbacks_del(cb);
-    nghttp2_option_del(option);
-    return session;
+    return sbx_h2_session_new(e, add_callbacks, settings, SBX_ARRAY_LEN(settings));
 }

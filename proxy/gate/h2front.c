@@ -245,7 +245,19 @@ static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
-static int submit_first_settings(nghttp2_session *session)
+static void add_callbacks(nghttp2_session_callbacks *cb)
+{
+    nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(cb, on_invalid_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
+}
+
+nghttp2_session *sbx_h2_front_new(struct sbx_h2_end *e)
 {
     static const nghttp2_settings_entry settings[] = {
         { NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, SBX_GATE_H2_STREAMS },
@@ -253,29 +265,5 @@ static int submit_first_settings(nghttp2_session *session)
         { NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
     };
 
-    return nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, SBX_ARRAY_LEN(settings));
-}
-
-nghttp2_session *sbx_h2_front_new(struct sbx_h2_end *e)
-{
-    nghttp2_session_callbacks *cb = sbx_h2_callbacks();
-    nghttp2_option *option = sbx_h2_options(e->which);
-    nghttp2_session *session = NULL;
-
-    if (cb && option) {
-        nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-        nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-        nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
-        nghttp2_session_callbacks_set_on_invalid_header_callback(cb, on_invalid_header);
-        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-        nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
-        nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-        nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
-        if (nghttp2_session_server_new3(&session, cb, e, option, &e->mem.calls) == 0 &&
-            submit_first_settings(session))
-            session = NULL; /* its memory goes with e->mem */
-    }
-    nghttp2_session_callbacks_del(cb);
-    nghttp2_option_del(option);
-    return session;
+    return sbx_h2_session_new(e, add_callbacks, settings, SBX_ARRAY_LEN(settings));
 }

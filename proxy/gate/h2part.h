@@ -213,8 +213,12 @@ void sbx_h2_consume(struct sbx_h2_end *e, int32_t id, size_t n);
 bool sbx_h2_no_server(const struct sbx_h2 *h); /**< It takes no request any more. */
 bool sbx_h2_broken(const struct sbx_h2 *h);    /**< It has not left in order, but breaks the protocol. */
 void sbx_h2_sent(struct sbx_h2_end *e, const nghttp2_frame *frame); /**< Take note of a GOAWAY. */
-/** Callbacks and options that both sessions have. NULL: no memory. */
-nghttp2_session_callbacks *sbx_h2_callbacks(void);
-nghttp2_option *sbx_h2_options(enum sbx_http_end which);
+/**
+ * The session of an end, its first SETTINGS submitted.
+ * @param add sets the callbacks that only this end has
+ * @return NULL: no memory
+ */
+nghttp2_session *sbx_h2_session_new(struct sbx_h2_end *e, void (*add)(nghttp2_session_callbacks *cb),
+                                    const nghttp2_settings_entry *settings, size_t n);
 
 #endif
