@@ -1,5 +1,5 @@
 """HTTP/2 in intercepted connections, with real programs: nghttpd behind the gate; curl, h2load, and a client
-of raw frames before it. What streams do in detail is tested in memory (test_h2.c, test_h2_hostile.c).
+of raw frames before it. What streams do in detail is tested in memory (test_h2*.c).
 
 Needs root (namespaces), nghttpd, h2load and curl.
 """

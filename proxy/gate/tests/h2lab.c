@@ -26,6 +26,17 @@ int lab_teardown(void **state)
     return 0;
 }
 
+const char *lab_last_line(const struct sbx_buf *b)
+{
+    const char *p = b->ptr;
+
+    if (!p)
+        return "";
+    for (const char *q = strchr(p, '\n'); q && q[1]; q = strchr(p, '\n'))
+        p = q + 1;
+    return p;
+}
+
 void lab_has(const struct sbx_buf *b, const char *line)
 {
     if (!b->ptr || !strstr(b->ptr, line))

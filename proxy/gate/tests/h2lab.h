@@ -95,11 +95,19 @@ struct raw_answer {
 };
 void raw_read(struct lab *l, struct raw_answer *ret);
 
+/* GET https://api.example.com/ without the table of the encoder: literals, and static names. */
+#define RAW_GET "\x82\x87\x84\x01\x0f" "api.example.com"
+#define RAW_POST "\x83\x87\x84\x01\x0f" "api.example.com"
+#define RAW_FRAME(b, type, flags, id, text) raw_frame(b, type, flags, id, text, sizeof(text) - 1)
+#define RAW_END NGHTTP2_FLAG_END_HEADERS
+#define RAW_ALL (NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM)
+
 /** One that a test may use for itself, opened and closed around each LAB_CASE(). */
 extern struct lab lab;
 int lab_setup(void **state);
 int lab_teardown(void **state);
 #define LAB_CASE(f) cmocka_unit_test_setup_teardown(f, lab_setup, lab_teardown)
+const char *lab_last_line(const struct sbx_buf *b);
 void lab_has(const struct sbx_buf *b, const char *line);
 void lab_has_not(const struct sbx_buf *b, const char *text);
 
