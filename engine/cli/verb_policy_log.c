@@ -24,7 +24,7 @@ static const struct sbx_opt rows[] = {
     SBX_SWITCH(struct log_opts, follow, "follow", 'f', "Print records as they come"),
     SBX_TEXT(struct log_opts, since, "since", 0, "TIME",
              "Only later ones: 10m, 2h30m, 3d ago, or a UTC time such as 2026-01-02T03:04:05Z"),
-    SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only"),
+    SBX_SWITCH(struct log_opts, quiet, "quiet", 'q', "Print hosts only, each once"),
     SBX_TEXT(struct log_opts, type, "type", 0, "TYPE", "all, network; filesystem has none",
              .choices = types, .hidden = true),
     SBX_OPT_END
@@ -112,9 +112,17 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_log_view *v,
 
 static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t limit)
 {
-    for (size_t i = 0, n = 0; i < v->n && n < limit; i++)
-        if (v->rows[i].section != SBX_LOG_ENDED && ++n)
-            fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, v->rows[i].host));
+    SBX_AUTO_JSON json_t *seen = json_object();
+
+    for (size_t i = 0, n = 0; i < v->n && n < limit; i++) {
+        const struct sbx_log_row *r = &v->rows[i];
+
+        if (r->section == SBX_LOG_ENDED || json_object_get(seen, r->host))
+            continue;
+        n++;
+        fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, r->host));
+        json_object_set_new(seen, r->host, json_true()); /* one that cannot be kept is printed again */
+    }
 }
 
 /* A record from then on? */

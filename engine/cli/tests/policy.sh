@@ -92,6 +92,9 @@ j 'sorted((r["reason"], r["count"]) for r in v["gate_ends"]) == [("helper gone",
 t 0 "Ends of the gate:" policy log gone
 t 0 "a.example.com:80" policy log gone -q
 t 0 "gate end helper gone" policy log gone --follow
+line '"a.example.com"' deny default-deny 1 >>"$work/state/sbx/logs/gone.jsonl"
+n=$((n + 1))
+[ "$("$SBX_BIN" policy log gone -q | grep -c '^a.example.com:80$')" = 1 ] || bad "log -q: a host that was allowed and blocked does not stand there once"
 ln -sf /etc/passwd "$work/state/sbx/logs/gone.jsonl" # the gate's directory: what is no file is not read
 t 1 "read" policy log gone
 rm -r "$work/state/sbx/logs"
