@@ -40,6 +40,10 @@ enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, c
         return sbx_err_set(err, SBX_USAGE,
                            "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?", word, path,
                            s.best);
+    if (parent->n_sub == 1) /* what it is about was left out, as in "policy allow example.com" */
+        return sbx_err_set(err, SBX_USAGE,
+                           "unknown command \"%s\" for \"%s\"; did you mean \"%s %s %s\"?", word,
+                           path, path, parent->sub[0]->name, word);
     return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"", word, path);
 }
 

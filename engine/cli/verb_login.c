@@ -34,11 +34,22 @@ static enum sbx_code no_account(struct sbx_cli *cli, const char *text, struct sb
     return SBX_OK;
 }
 
+/* Who names a server means the log-in of a registry, and that is Docker's. */
+static enum sbx_code not_here(const struct sbx_cli *cli, const char *word, struct sbx_err *err)
+{
+    return sbx_err_set(err, SBX_USAGE,
+                       "log-ins of registries are Docker's: run \"docker %s %s\", which changes "
+                       "config.json in $DOCKER_CONFIG or ~/.docker",
+                       word, cli->args.v[0]);
+}
+
 static enum sbx_code login(struct sbx_cli *cli, struct sbx_err *err)
 {
     const struct login_opts *o = cli->options;
     char dropped[4096];
 
+    if (cli->args.n)
+        return not_here(cli, "login", err);
     if (o->password_stdin)
         while (read(STDIN_FILENO, dropped, sizeof(dropped)) > 0)
             ;
@@ -48,14 +59,20 @@ static enum sbx_code login(struct sbx_cli *cli, struct sbx_err *err)
 
 static enum sbx_code logout(struct sbx_cli *cli, struct sbx_err *err)
 {
+    if (cli->args.n)
+        return not_here(cli, "logout", err);
     return no_account(cli, "nothing to log out of", err);
 }
 
 const struct sbx_verb sbx_verb_login = {
     .name = "login",
     .summary = "Succeed: no account is needed",
-    .about = "Kept so that scripts written for other versions of sbx work unchanged.",
+    .about =
+        "Kept so that scripts written for other versions of sbx work unchanged. Log-ins of registries\n"
+        "are those of \"docker login\".",
     .example = "sbx login",
+    .args = "[SERVER]",
+    .max = 1,
     .groups = login_groups,
     .n_groups = SBX_ARRAY_LEN(login_groups),
     .size = sizeof(struct login_opts),
@@ -68,6 +85,8 @@ const struct sbx_verb sbx_verb_logout = {
     .about =
         "Kept so that scripts written for other versions of sbx work unchanged. Stops nothing.",
     .example = "sbx logout",
+    .args = "[SERVER]",
+    .max = 1,
     .groups = logout_groups,
     .n_groups = SBX_ARRAY_LEN(logout_groups),
     .size = sizeof(struct login_opts),

@@ -309,7 +309,7 @@ static const struct sbx_verb v_allow = {
     .summary = "Let sandboxes reach hosts",
     .args = "RESOURCE[,RESOURCE...]",
     .about = RESOURCES "A deny rule wins over every allow rule.",
-    .example = "sbx policy allow network api.example.com:443,*.cdn.example.com\n"
+    .example = "sbx policy allow network 'api.example.com:443,*.cdn.example.com'\n"
                "sbx policy allow network localhost:5432 --sandbox my-sandbox",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
@@ -323,7 +323,7 @@ static const struct sbx_verb v_deny = {
     .summary = "Keep sandboxes from hosts, whatever allows them",
     .args = "RESOURCE[,RESOURCE...]",
     .about = RESOURCES "A deny rule wins over every allow rule, a kit's too.",
-    .example = "sbx policy deny network **.example.com --sandbox my-sandbox",
+    .example = "sbx policy deny network '**.example.com' --sandbox my-sandbox",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct edit_opts),

@@ -75,9 +75,8 @@ static enum sbx_code failed(const struct sbx_git2 *git, const struct git_job *jo
     if (strstr(text, "certificate") || strstr(text, "SSL"))
         return sbx_err_set(
             err, SBX_UNAVAILABLE,
-            "%.200s: %.300s; to trust a certificate: put it into a file and its name into "
-            "SSL_CERT_FILE",
-            url, text);
+            "%.200s: %.300s; to trust a certificate: put it into a file and its name into %s", url,
+            text, getenv("GIT_SSL_CAINFO") ? "GIT_SSL_CAINFO" : "SSL_CERT_FILE");
     return sbx_err_set(err, code == GIT_ENOTFOUND ? SBX_NOT_FOUND : SBX_UNAVAILABLE,
                        "%.200s: %.300s", url, text);
 }
@@ -120,7 +119,7 @@ static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, str
             break;
         job->asked_helper = false;
         code = git->remote_fetch(remote, &specs[i], &opts, NULL);
-        found = have(git, repo, id);
+        found = !code && have(git, repo, id); /* not asked after a failure: it would hide its words */
     }
     git->remote_free(remote);
     if (found)

@@ -270,7 +270,7 @@ static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code
     if (code == CURLE_PEER_FAILED_VERIFICATION)
         return sbx_err_set(err, SBX_UNAVAILABLE,
                            "%.*s: %.300s; if the registry has a CA of its own, put it into "
-                           "/etc/docker/certs.d/%s/ca.crt",
+                           "/etc/docker/certs.d/%s/ca.crt or the same below ~/.config/docker",
                            len, host, why, h->host);
     if (code == CURLE_OPERATION_TIMEDOUT)
         return sbx_err_set(err, SBX_TIMEOUT, "%.*s: %.300s", len, host, why);

@@ -255,8 +255,11 @@ enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *referenc
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
     if (!strcmp(reference, "-") ||
-        (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/'))))
+        (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))) {
+        if (ends(reference, ".zip") || ends(reference, ".tar"))
+            return sbx_err_wrap(err, not_a_directory(reference, err), "kit %s", reference);
         return sbx_kit_load_with(reference, &l.options, diags, ret, err);
+    }
     rc = parse(&l, NULL, reference, &ref, err);
     if (rc)
         return sbx_err_wrap(err, rc, "kit %s", reference);

@@ -19,7 +19,7 @@ for verb in exec inspect stop start "policy init" "policy set-default" "policy c
     # shellcheck disable=SC2086
     t 2 "needs" $verb
 done
-for verb in ls reset login logout version "policy reset" "template ls"; do
+for verb in ls reset version "policy reset" "template ls"; do
     # shellcheck disable=SC2086
     t 2 "unexpected argument \"superfluous\"" $verb superfluous
 done
@@ -42,6 +42,9 @@ t 2 '"claude" is an agent, not a command; did you mean "sbx run claude"?' claude
 t 2 'unknown flag --versoin for "sbx"; did you mean --version?' --versoin
 t 0 '"version": "' --version --json
 t 0 "Commands:" policy
+t 2 "docker login ghcr.io" login ghcr.io
+t 2 "docker logout ghcr.io" logout ghcr.io
+t 2 "sbx policy allow network example.com" policy allow example.com
 t 0 "no account is needed" login --username me --password-stdin
 t 0 "no account is needed" logout --yes
 

@@ -79,7 +79,7 @@ t 1 "leads out of the repository" plan shell ws --kit "$http#ref=$one&dir=kits/o
 t 1 "leads out of the repository" plan shell ws --kit "$http#ref=$one&dir=kits/out"
 t 1 "spec.yaml" plan shell ws --kit "$http#ref=$one&dir=kits/linked"
 t 1 "has no commit" plan shell ws --kit "$http#ref=$(printf '0%.0s' {1..40})"
-t 1 "127.0.0.1" plan shell ws --kit "git+http://127.0.0.1:1/x.git#ref=$(printf '1%.0s' {1..40})"
+t 1 "Connection refused" plan shell ws --kit "git+http://127.0.0.1:1/x.git#ref=$(printf '1%.0s' {1..40})"
 t 1 "404" kit resolve "git+http://127.0.0.1:$port/none.git"
 t 1 "403" kit resolve "git+http://127.0.0.1:$port/error/served.git"
 t 1 "$work/none" kit resolve "git+file://$work/none"
@@ -99,6 +99,8 @@ t 0 "ref=$three" kit resolve "git+http://127.0.0.1:$port/moved/served.git"
 
 # --- TLS
 t 1 "SSL_CERT_FILE" kit resolve "$https"
+t 1 "SSL_CERT_FILE" plan shell ws --kit "$https#ref=$(printf '1%.0s' {1..40})"
+GIT_SSL_CAINFO=$work/served/none t 1 "GIT_SSL_CAINFO" kit resolve "$https"
 SSL_CERT_FILE=$work/tls.crt t 0 "$https#ref=$three" kit resolve "$https"
 SSL_CERT_FILE=$work/tls.crt t 0 "VALID: tools" kit validate "$https#ref=$two&dir=kits/tools"
 

@@ -167,6 +167,8 @@ t 1 "names no registry; write HOST/REPOSITORY:TAG" kit push mix me/kit:1
 t 1 'write the place without "https://"' kit push mix "https://$host/team/bad:1"
 t 1 "push to 127.0.0.1:1/team/bad:1: " kit push mix 127.0.0.1:1/team/bad:1
 : >kit.zip
+t 1 "sbx kit migrate" kit validate kit.zip
+t 1 "sbx kit migrate" kit inspect ./kit.zip
 for zip in ./kit.zip https://example.com/kit.zip https://example.com/kit.ZIP?x=1; do
     t 1 "ZIP archives are of version 1" plan shell ws --kit "$zip"
 done
