@@ -268,7 +268,7 @@ void sbx_websocket_held(struct sbx_conn *c);
  * @return how many bytes in the spare buffer may go on
  */
 ssize_t sbx_websocket_read(struct sbx_conn *c, struct sbx_side *from, ssize_t *ret_read);
-/** Has a side sent a frame that may not be? Then both are told, and the connection ends. */
+/** Has a side sent a frame that may not be? Then both are told, and the connection ends: nothing else is to be done. */
 bool sbx_websocket_over(struct sbx_conn *c);
 void sbx_websocket_free(struct sbx_conn *c);
 

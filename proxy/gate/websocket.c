@@ -8,7 +8,10 @@
 
 struct sbx_websocket {
     struct sbx_frames up, down;
+    bool ending;
 };
+
+#define DROPS 16 /* reads of one side before others get their turn */
 
 /* RSV bits belong to extensions. What others than the one that is in use mean by them nobody knows here. */
 static void read_extensions(struct sbx_websocket *w, struct sbx_slice list)
@@ -83,28 +86,45 @@ static void say_close(struct sbx_conn *c, const struct sbx_frames *f, enum sbx_f
         sbx_pipe_clear(&c->gate->pool, pipe); /* no memory: the end alone tells it */
 }
 
+/* A side hears the rest, then the end; what it says is dropped, since closing with bytes unread would reset the
+ * connection, and it could lose the close frame. True: there is more to drop. */
+static bool finish(struct sbx_conn *c, struct sbx_pipe *pipe, struct sbx_side *side)
+{
+    struct sbx_pool *pool = &c->gate->pool;
+    ssize_t n = 1;
+
+    if (side->failed || sbx_pipe_flush(pool, pipe, side) < 0)
+        sbx_pipe_clear(pool, pipe);
+    else if (!pipe->buf)
+        sbx_side_shut(side);
+    for (unsigned i = 0; i < DROPS && n > 0; i++)
+        n = sbx_side_read(side, pool->spare, SBX_GATE_SMALL_BUFFER);
+    return n > 0;
+}
+
 bool sbx_websocket_over(struct sbx_conn *c)
 {
     struct sbx_websocket *w = c->websocket;
-    struct sbx_gate *g = c->gate;
     enum sbx_frame_fault why = w->up.fault ? w->up.fault : w->down.fault;
+    bool more;
 
     if (!why)
         return false;
-    c->asked.logged = false; /* that it was allowed is one record, why it ends another */
-    sbx_log_asked(c, "error", why == SBX_FRAME_TOO_BIG ? "websocket-too-big" : "websocket-frame", 0);
-    say_close(c, &w->up, why, &c->up);
-    say_close(c, &w->down, why, &c->down);
-    sbx_log_end(c);
-    if (!c->server.failed && sbx_pipe_flush(&g->pool, &c->up, &c->server) > 0)
-        sbx_side_shut(&c->server);
-    sbx_pipe_clear(&g->pool, &c->up);
-    sbx_side_close(&g->loop, &c->server, false);
-    g->nactive--;
-    c->state = SBX_CONN_ANSWER;
-    c->client_close = true;
-    sbx_conn_arm(c, SBX_GATE_LINGER_MS);
-    if (c->state == SBX_CONN_ANSWER)
-        sbx_answer_run(c);
+    if (!w->ending) {
+        w->ending = c->draining = true;
+        c->asked.logged = false; /* that it was allowed is one record, why it ends another */
+        sbx_log_asked(c, "error", why == SBX_FRAME_TOO_BIG ? "websocket-too-big" : "websocket-frame", 0);
+        say_close(c, &w->up, why, &c->up);
+        say_close(c, &w->down, why, &c->down);
+        sbx_conn_arm(c, SBX_GATE_DRAIN_MS);
+    }
+    if (c->state != SBX_CONN_TUNNEL)
+        return true;
+    more = finish(c, &c->up, &c->server);
+    more |= finish(c, &c->down, &c->client);
+    if (c->client.ended && c->server.ended && !c->up.buf && !c->down.buf)
+        sbx_conn_close(c, false);
+    else if (more)
+        sbx_loop_again(&c->gate->loop, &c->turn);
     return true;
 }

@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -358,6 +359,21 @@ class Injection(Case):
         part = tlslab.frame(b"x", opcode=0, first=0)
         most = tlslab.frame(b"x", first=0) + part * 4095
         self.closed_after(most + part, 1009, "websocket-too-big", passed=most)
+
+    def test_E9_a_server_that_is_slow_to_read_loses_nothing_of_what_came_before(self):
+        told, heard = threading.Event(), queue.Queue()
+
+        def slow(conn, server):
+            conn.sendall(tlslab.frame(b"unread", masked=False) * 100)
+            told.wait(lab.WAIT)
+            heard.put(lab.read_all(conn))
+        s, _ = self.websocket(slow)
+        good = tlslab.frame(b"x" * 200000, opcode=2)
+        with s:
+            s.sendall(good + tlslab.frame(opcode=3))
+            self.assertTrue(lab.read_all(s).endswith(b"\x88\x02\x03\xea"))
+            told.set()
+            self.assertEqual(heard.get(timeout=lab.WAIT), good + b"\x88\x82\0\0\0\0\x03\xea")
 
     def test_E9_a_compressed_message_needs_the_extension(self):
         compressed = tlslab.frame(b"x", first=0xc0)
