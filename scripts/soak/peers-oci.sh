@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tools that the long runs of kits and images compare with, as Go modules into build/peers/bin: oras, crane and the token server of
-# distribution, and two registries: distribution 3 and one with the referrers API. What cannot be installed is left out, loudly. Prints the directory on its last line.
+# distribution, and a registry with the referrers API (distribution 3 has many dependencies: who has its `registry` in PATH has it tried too). What cannot be installed is left out, loudly. Prints the directory on its last line.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=$PWD/build/peers/bin
@@ -14,7 +14,6 @@ done <<'TOOLS'
 oras oras.land/oras/cmd/oras@v1.2.3
 crane github.com/google/go-containerregistry/cmd/crane@v0.20.6
 token-server github.com/docker/distribution/contrib/token-server@v2.8.3+incompatible
-registry github.com/distribution/distribution/v3/cmd/registry@v3.0.0
 TOOLS
 if [ ! -x "$bin/referrers" ]; then
     (
