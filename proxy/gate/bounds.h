@@ -37,6 +37,7 @@
 #define SBX_GATE_DRAIN_MS 5000      /* for what came before a reset: else a server that does not read holds it */
 #define SBX_GATE_UDP_MS 180000      /* a peer of a UDP port is silent: what NATs of the kernel give a stream */
 #define SBX_GATE_UDP_UNANSWERED_MS 30000 /* the same where nobody inside has answered */
+#define SBX_GATE_PROBE_S 20         /* seconds: a silent client is asked whether it is there; its kernel is this one */
 #define SBX_GATE_POLL_MS 500        /* looking for a new gate.json where inotify does not work */
 
 #define SBX_GATE_REST_MS 5000       /* an intercepted connection of a crowd without a request keeps its server */

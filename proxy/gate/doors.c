@@ -193,6 +193,7 @@ static enum sbx_code add_sources(struct sbx_gate *g, struct sbx_doors *d, struct
         int fd = d->listeners[i].source.fd;
 
         sbx_socket_tune(fd);
+        sbx_socket_probe(fd);
         if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
             sbx_loop_add(&g->loop, &d->listeners[i].source, EPOLLIN))
             return sbx_err_errno(err, "door %u", i);

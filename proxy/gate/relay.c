@@ -194,6 +194,15 @@ void sbx_socket_crowd(int fd)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window));
 }
 
+/* The kernel may pass over a reset (RFC 5961: it asks back, at most twice a second) and then knows of no end. */
+void sbx_socket_probe(int fd)
+{
+    int one = 1, seconds = SBX_GATE_PROBE_S;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+}
+
 ssize_t sbx_side_receive(struct sbx_side *s, void *buf, size_t len)
 {
     ssize_t n;

@@ -12,10 +12,13 @@
 #include "dnsmsg.h"
 #include "hello.h"
 #include "names.h"
+#include "relay.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "sbx/auto.h"
@@ -200,6 +203,30 @@ static void names_become_data(void **state)
     assert_int_equal(sbx_dns_put_name(&d, longest), -1);
 }
 
+static void a_client_of_a_door_is_asked_whether_it_is_there(void **state)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    SBX_AUTO_FD int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SBX_AUTO_FD int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SBX_AUTO_FD int taken = -1;
+    socklen_t len = sizeof(at);
+    int value = 0;
+
+    (void)state;
+    sbx_socket_probe(listener);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&at, len), 0);
+    taken = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(taken >= 0);
+    len = sizeof(value);
+    assert_int_equal(getsockopt(taken, SOL_SOCKET, SO_KEEPALIVE, &value, &len), 0);
+    assert_int_equal(value, 1);
+    assert_int_equal(getsockopt(taken, IPPROTO_TCP, TCP_KEEPIDLE, &value, &len), 0);
+    assert_int_equal(value, SBX_GATE_PROBE_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +236,7 @@ int main(void)
         cmocka_unit_test(new_names_have_a_budget_a_second),
         cmocka_unit_test(a_name_that_cannot_be_written_down_is_not_given),
         cmocka_unit_test(addresses_are_kept_for_a_while),
+        cmocka_unit_test(a_client_of_a_door_is_asked_whether_it_is_there),
         cmocka_unit_test(names_become_data),
     };
 
