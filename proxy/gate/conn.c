@@ -9,24 +9,27 @@
 
 #define IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* a head and what came with it */
 
-enum { CLASS_OPEN, CLASS_NEW, CLASS_LAST = SBX_LOOP_CLASSES - 1 };
+enum { CLASS_FIRST, CLASS_NEW, CLASS_LAST = SBX_LOOP_CLASSES - 1 };
 
 unsigned sbx_conn_class(const struct sbx_conn *c)
 {
+    bool ending = c->gone || c->server.reset;
     unsigned rank = 0;
 
-    if (c->gone || c->bulky)
+    if (!ending && c->bulky)
         return CLASS_LAST;
-    if (c->turns >= SBX_GATE_YOUNG && sbx_conn_is_active(c->state))
-        return CLASS_OPEN;
-    if (c->asked.dest)
-        rank = sbx_dest_rank(c->asked.dest, c->gate->loop.now, CLASS_LAST - CLASS_NEW);
-    return CLASS_NEW + rank;
+    if (!ending && c->turns >= SBX_GATE_YOUNG && sbx_conn_is_active(c->state))
+        return CLASS_FIRST;
+    /* An end waits like a beginning: where many come, as many go. */
+    if (!c->asked.dest)
+        return CLASS_NEW;
+    rank = sbx_dest_rank(c->asked.dest, c->gate->loop.now, CLASS_LAST - CLASS_NEW);
+    return rank ? CLASS_NEW + rank : CLASS_FIRST;
 }
 
-void sbx_conn_wake(struct sbx_conn *c, bool last)
+void sbx_conn_wake(struct sbx_conn *c)
 {
-    c->turn.class = last ? CLASS_LAST : sbx_conn_class(c);
+    c->turn.class = sbx_conn_class(c);
     sbx_loop_again(&c->gate->loop, &c->turn);
 }
 
@@ -36,7 +39,7 @@ static void on_client(struct sbx_source *s, uint32_t events)
 
     sbx_side_note(&c->client, events);
     c->gone |= (events & (EPOLLERR | EPOLLHUP)) != 0;
-    sbx_conn_wake(c, false);
+    sbx_conn_wake(c);
 }
 
 static void drop_server(struct sbx_conn *c)
@@ -51,7 +54,7 @@ static void on_server(struct sbx_source *s, uint32_t events)
 
     sbx_side_note(&c->server, events);
     if (sbx_conn_is_active(c->state) || c->state == SBX_CONN_CHAIN)
-        sbx_conn_wake(c, (events & EPOLLERR) != 0);
+        sbx_conn_wake(c);
     else if (c->server.tls ? !sbx_intercept_still(c) : events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))
         drop_server(c); /* kept for another request: bytes or an end nobody asked for */
 }
@@ -116,7 +119,7 @@ static void on_turn(struct sbx_turn *t)
     if (!again || c->state == SBX_CONN_DEAD)
         return;
     sbx_list_remove(&t->node); /* to the class that it has now */
-    sbx_conn_wake(c, false);
+    sbx_conn_wake(c);
 }
 
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms)
@@ -211,10 +214,15 @@ void sbx_conn_accept(struct sbx_gate *g, int fd)
 {
     struct sbx_conn *c = sbx_conn_open(g, fd);
 
-    if (c)
-        sbx_conn_arm(c, SBX_GATE_HEAD_MS);
-    else
+    if (!c) {
         refuse(g, fd);
+        return;
+    }
+    sbx_conn_arm(c, SBX_GATE_HEAD_MS);
+    if (c->state == SBX_CONN_DEAD)
+        return;
+    c->client.readable = c->client.writable = true; /* often its head is there: not to wait for the event */
+    sbx_conn_wake(c);
 }
 
 static void reset_on_close(const struct sbx_side *s)

@@ -178,7 +178,7 @@ static void on_attempt(struct sbx_source *s, uint32_t events)
     struct sbx_attempt *t = sbx_container_of(s, struct sbx_attempt, source);
 
     t->events |= events;
-    sbx_conn_wake(t->conn, false);
+    sbx_conn_wake(t->conn);
 }
 
 static void look_at(struct sbx_conn *c, struct sbx_attempt *t)

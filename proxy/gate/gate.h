@@ -193,10 +193,11 @@ void sbx_conn_next(struct sbx_conn *c); /**< done with a request: the next head 
 void sbx_conn_arm(struct sbx_conn *c, uint64_t ms);
 void sbx_conn_run(struct sbx_conn *c); /**< go on in the present state */
 /**
- * Queue its turn. Who goes first: open connections that move little; new ones, those to a destination with
- * few others lately before those to one with many; last who moves much, and what is only cleaning up.
+ * Queue its turn. Who goes first: open connections that move little, and new ones and those that end to a
+ * destination that had few lately; then heads; then the others, where fewer came before where more came; last
+ * who moves much.
  */
-void sbx_conn_wake(struct sbx_conn *c, bool last);
+void sbx_conn_wake(struct sbx_conn *c);
 unsigned sbx_conn_class(const struct sbx_conn *c); /**< of sbx_turn */
 /** Make room: close the oldest connection without a server, or else the one idle for longest. */
 void sbx_conn_shed(struct sbx_gate *g);

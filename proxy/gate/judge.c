@@ -306,7 +306,7 @@ void sbx_judge_start(struct sbx_conn *c)
     if (c->inter || sbx_conn_class(c) <= c->turn.class)
         sbx_judge_run(c);
     else
-        sbx_conn_wake(c, false);
+        sbx_conn_wake(c);
 }
 
 void sbx_judge_run(struct sbx_conn *c)

@@ -25,14 +25,30 @@ static size_t utf8_len(const unsigned char *p)
     return n;
 }
 
+/* How many bytes stand for themselves: nearly always all. */
+static size_t plain_len(const unsigned char *p)
+{
+    size_t n = 0;
+
+    while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+        n++;
+    return n;
+}
+
 enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
     enum sbx_code rc = sbx_buf_add(out, "\"", 1);
 
     while (*p && !rc) {
-        size_t n = utf8_len(p);
+        size_t n = plain_len(p);
 
+        if (n) {
+            rc = sbx_buf_add(out, p, n);
+            p += n;
+            continue;
+        }
+        n = utf8_len(p);
         if (!n)
             rc = sbx_buf_adds(out, "\\ufffd");
         else if (*p == '"' || *p == '\\')
@@ -50,10 +66,8 @@ enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text)
 
 static enum sbx_code add_text(struct sbx_buf *out, const char *key, const char *value)
 {
-    enum sbx_code rc = sbx_buf_addf(out, ",\"%s\":", key);
-
-    if (rc)
-        return rc;
+    if (sbx_buf_adds(out, ",\"") || sbx_buf_adds(out, key) || sbx_buf_adds(out, "\":"))
+        return SBX_LIMIT;
     return value ? sbx_log_escape(out, value) : sbx_buf_adds(out, "null");
 }
 

@@ -61,7 +61,7 @@ struct sbx_timer {
 };
 
 #define SBX_LOOP_CLASSES 7 /* of turns: 0 first */
-#define SBX_LOOP_SHARE 16  /* of so many turns one goes to the classes in rotation, so that none waits for ever */
+#define SBX_LOOP_SHARE 32  /* of so many turns one goes to the classes in rotation, so that none waits for ever */
 
 /** Wants to run after the events of this round. */
 struct sbx_turn {

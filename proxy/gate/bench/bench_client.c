@@ -187,6 +187,7 @@ int main(int argc, char **argv)
         return 2;
     signal(SIGPIPE, SIG_IGN);
     bench_all_files();
+    bench_smooth();
     c.proxy = bench_address(argv[1], argv[2]);
     c.mode = find(argv[3]);
     c.waits = c.mode->waits;

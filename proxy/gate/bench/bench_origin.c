@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     int ep = epoll_create1(EPOLL_CLOEXEC);
 
     bench_all_files();
+    bench_smooth();
     small = argc > 1 && strcmp(argv[1], "small") == 0;
     for (unsigned kind = ECHO; kind <= (lone ? ECHO : RESET); kind++) {
         struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(lone ? BENCH_LONE : ports[kind]) };
