@@ -63,7 +63,7 @@ bench_kits() {
 
 bench_oci() {
     cmake --preset bench >/dev/null
-    cmake --build --preset bench --target sbx bench_image
+    cmake --build --preset bench --target sbx pull_image
     exec scripts/soak/bench-oci.sh "$1"
 }
 

@@ -125,3 +125,22 @@ enum sbx_code sbx_blob_index_tidy(struct sbx_cache *c, struct sbx_err *err)
         return rc;
     return write_index(path, root, err);
 }
+
+void sbx_blob_index_each(struct sbx_cache *c, sbx_blob_index_fn *each, void *ctx)
+{
+    SBX_AUTO_JSON json_t *root = NULL;
+    char path[CACHE_PATH];
+    const json_t *entry;
+    size_t i;
+
+    snprintf(path, sizeof(path), "%.4000s/index.json", c->dir);
+    root = read_index(path); /* it is replaced as a whole: no lock */
+    json_array_foreach(json_object_get(root, "manifests"), i, entry) {
+        const char *digest = json_string_value(json_object_get(entry, "digest"));
+        const char *name = json_string_value(
+            json_object_get(json_object_get(entry, "annotations"), NAME_KEY));
+
+        if (digest && name && sbx_digest_valid(digest) && !each(ctx, digest, name))
+            return;
+    }
+}

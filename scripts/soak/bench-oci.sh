@@ -12,7 +12,7 @@ export TMPDIR=${SBX_BENCH_DIR:-/tmp}
 PATH=$("$here/scripts/soak/peers-oci.sh" | tail -1):$PATH
 # shellcheck source=../../engine/oci/tests/registry.sh
 . "$here/engine/oci/tests/registry.sh"
-bench_image=$(dirname "$SBX_BIN")/bench_image
+pull_image=$(dirname "$SBX_BIN")/pull_image
 used=$work/used
 cc -O2 -static -D_GNU_SOURCE -o "$used" "$here/engine/oci/bench/used.c" || exit 1
 
@@ -83,9 +83,9 @@ for k in $kits; do
 done
 
 tar=${SBX_TEST_IMAGE:-/root/.cache/sbx-base/base-bookworm.tar}
-if [ -x "$bench_image" ] && [ -f "$tar" ]; then
+if [ -x "$pull_image" ] && [ -f "$tar" ]; then
     skopeo copy -q --dest-tls-verify=false "docker-archive:$tar" "docker://$host/images/base:1" || exit 1
     pair "$runs" "image: pull and unpack (skopeo + umoci)" "rm -rf $work/i $work/u; mkdir $work/u" \
-        "$bench_image $host/images/base:1 $work/i" \
+        "$pull_image $work/i/state $work/i/cache $host/images/base:1" \
         "skopeo copy -q --src-tls-verify=false docker://$host/images/base:1 oci:$work/u/lay:1 && umoci unpack --image $work/u/lay:1 $work/u/bundle"
 fi

@@ -51,6 +51,73 @@ echo "--- a kit of 1 GiB"
     finish
 ) || bad=1
 
+# other NAME COMMAND...: a registry that is not Debian's (@: its address): kits, images, referrers, deletes; with oras and skopeo beside ours
+other() {
+    local name=$1
+    shift
+    echo "--- $name"
+    command -v "$1" >/dev/null || { echo "not tried: $1 is not installed"; return 0; }
+    (
+        # shellcheck source=../../engine/oci/tests/registry.sh
+        . "$here/engine/oci/tests/registry.sh"
+        port=$(free_port)
+        host=127.0.0.1:$port
+        cat >other.yml <<YML
+version: 0.1
+log: { level: error, accesslog: { disabled: true } }
+storage: { filesystem: { rootdirectory: $work/other }, delete: { enabled: true } }
+http: { addr: $host }
+YML
+        "${@/#@/$host}" >"$work/other.log" 2>&1 &
+        pid=$!
+        pids=$pid
+        answers "$port" $pid || { cat "$work/other.log"; exit 1; }
+        mkdir -p mix/files/home && printf 'schemaVersion: "2"\nkind: mixin\nname: mix\n' >mix/spec.yaml
+        head -c 3M /dev/urandom >mix/files/home/noise
+        echo '{"sbom":1}' >sbom.json
+        kit=$host/team/mix
+        t 0 Pushed kit push mix "$kit:1"
+        ref=${out##* } digest=${out##*@}
+        t 0 "@$digest" kit push mix "$kit:2" # nothing moves again
+        t 0 "$ref" kit resolve "$kit:1"
+        t 0 Pulled kit pull "$ref" back
+        is "it is the same" "$(diff -r mix back)" ""
+        is "tags" "$("$SBX_BIN" kit inspect "$kit" --tags | sort | paste -sd' ')" "1 2"
+        is "skopeo reads it" "$(skopeo inspect --raw --tls-verify=false "docker://$kit:1" | sha256sum | cut -d' ' -f1)" "${digest#sha256:}"
+        t 0 Attached kit attach "$ref" sbom.json --type application/vnd.example.sbom
+        t 0 Attached kit attach "$kit:1" sbom.json --type application/vnd.example.note
+        types() { jq -r '[.. | .artifactType? // empty] | unique | map(ltrimstr("application/vnd.example.")) | map(select(test("kit") | not)) | join(" ")'; }
+        is "what is attached" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | types)" "note sbom"
+        api=$(curl -s -o /dev/null -w '%{http_code}' "http://$host/v2/team/mix/referrers/$digest")
+        tag=$("$SBX_BIN" kit inspect "$kit" --tags | grep -c "^${digest/:/-}$")
+        echo "the referrers API answers $api, tags of referrers: $tag"
+        is "a tag is written only where there is no API" "$tag" "$([ "$api" = 200 ] && echo 0 || echo 1)"
+        if command -v oras >/dev/null; then
+            is "oras discovers ours" "$(oras discover --plain-http --format json "$kit:1" | types)" "note sbom"
+            echo signed >signature
+            oras attach --plain-http --artifact-type application/vnd.example.signature "$kit:1" signature:text/plain >/dev/null || fail=1
+            is "and we theirs" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | types)" "note sbom signature"
+            is "oras pulls ours" "$(oras manifest fetch --plain-http "$kit@$digest" | sha256sum | cut -d' ' -f1)" "${digest#sha256:}"
+        fi
+        index=$(python3 "$here/engine/oci/tests/image.py" image)
+        skopeo copy -q --all --dest-tls-verify=false oci:image:1 "docker://$host/images/base:1" || fail=1
+        mkdir agent && printf 'schemaVersion: "2"\nkind: sandbox\nname: agent\nsandbox: { image: "%s/images/base:1" }\n' "$host" >agent/spec.yaml
+        t 0 Pushed kit push agent "$host/team/agent:1"
+        is "the anchor" "$(skopeo inspect --raw --tls-verify=false "docker://$host/team/agent:_kit_1" | sha256sum | cut -d' ' -f1)" "${index#sha256:}"
+        t 0 Deleted kit delete "$host/team/agent:1" --force
+        t 1 "404" kit resolve "$host/team/agent:1"
+        t 1 "404" kit resolve "$host/team/agent:_kit_1"
+        t 0 "$index" kit resolve "$host/images/base:1"
+        t 0 Deleted kit delete "$kit:1" --force
+        t 1 "404" kit resolve "$kit:1"
+        t 0 "@$digest" kit push mix "$kit:1"
+        rm -rf "$XDG_CACHE_HOME"
+        t 0 Pulled kit pull "$ref" again
+        finish
+    ) || bad=1
+}
+other "a registry with the referrers API" referrers @
+other "distribution 3" registry serve other.yml
 echo "--- docker"
 (
     # shellcheck source=../../engine/oci/tests/registry.sh

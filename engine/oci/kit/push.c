@@ -9,6 +9,7 @@
 #include "again.h"
 #include "anchor.h"
 #include "artifact.h"
+#include "known.h"
 #include "sbx/file.h"
 
 #define LOCAL_LOOK_MS 10000 /* for a place without a network, a look-up is a courtesy */
@@ -142,7 +143,8 @@ static enum sbx_code push_blobs(struct push *p, int layer, struct kit_manifest *
     beside = !pthread_create(&thread, NULL, push_beside, &s);
     if (!beside)
         push_beside(&s);
-    rc = p->rm->ops->push_blob(p->rm, m->layer.digest, m->layer.size, layer, err);
+    rc = m->has_layer ? p->rm->ops->push_blob(p->rm, m->layer.digest, m->layer.size, layer, err)
+                      : SBX_OK;
     if (beside)
         pthread_join(thread, NULL);
     if (rc || !s.rc)
@@ -152,13 +154,41 @@ static enum sbx_code push_blobs(struct push *p, int layer, struct kit_manifest *
     return s.rc;
 }
 
+/* What was pulled goes on as it is, with its digest; else the files are packed. */
+static enum sbx_code prepare(struct push *p, struct kit_known *known, int *ret_layer,
+                             struct sbx_err *err)
+{
+    char spec[SBX_DIGEST_TEXT_SIZE];
+    enum sbx_code rc = sbx_digest(p->spec.ptr, p->spec.len, spec);
+
+    if (rc)
+        return sbx_err_set(err, rc, "out of memory");
+    rc = kit_known_find(p->io, p->cache, p->a, spec, p->arena, known, err);
+    if (rc)
+        return rc;
+    if (known->text)
+        return known->m.has_layer ? sbx_blob_open(p->cache, known->m.layer.digest, ret_layer, err)
+                                  : SBX_OK;
+    known->m.has_layer = true;
+    return kit_layer_make(p->a, p->io->cache, ret_layer, &known->m.layer, err);
+}
+
+static enum sbx_code push_manifest(struct push *p, const char *tag, const char *text, size_t len,
+                                   struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_digest(text, len, p->ret->digest);
+
+    return rc ? sbx_err_set(err, rc, "out of memory")
+              : p->rm->ops->push_manifest(p->rm, tag, TYPE_MANIFEST, text, len, err);
+}
+
 static enum sbx_code publish(struct push *p, struct sbx_err *err)
 {
     const char *tag = p->place->tag ? p->place->tag : "latest";
-    struct kit_manifest m = { .has_layer = true };
+    struct kit_known known;
     SBX_AUTO_FREE char *text = NULL;
     SBX_AUTO_FD int layer = -1;
-    enum sbx_code rc = kit_layer_make(p->a, p->io->cache, &layer, &m.layer, err);
+    enum sbx_code rc = prepare(p, &known, &layer, err);
 
     if (!rc)
         rc = kit_remote_open(p->io, p->place, true, &p->rm, err);
@@ -166,13 +196,12 @@ static enum sbx_code publish(struct push *p, struct sbx_err *err)
         rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, p->anchor, tag, p->arena, p->ret,
                              err);
     if (!rc)
-        rc = push_blobs(p, layer, &m, err);
+        rc = push_blobs(p, layer, &known.m, err);
+    if (!rc && known.text)
+        return push_manifest(p, tag, known.text, known.len, err);
     if (!rc)
-        rc = kit_manifest_write(p->a, &m, &text, err);
-    if (!rc)
-        rc = sbx_digest(text, strlen(text), p->ret->digest);
-    return rc ? rc
-              : p->rm->ops->push_manifest(p->rm, tag, TYPE_MANIFEST, text, strlen(text), err);
+        rc = kit_manifest_write(p->a, &known.m, &text, err);
+    return rc ? rc : push_manifest(p, tag, text, strlen(text), err);
 }
 
 enum sbx_code sbx_kit_push(const struct sbx_kit_io *io, const char *dir, const struct sbx_place *p,

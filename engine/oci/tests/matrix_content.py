@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tarfile
 
-from matrix_world import (GOOD_NAME, LAYER, LAYER_BYTES, MACHINE, MANIFEST, MIB, PLACES, Pull, Push, image, kit, lying, pack, put,
+from matrix_world import (GOOD_NAME, LAYER, LAYER_BYTES, MACHINE, MANIFEST, MIB, PLACES, SBX, Pull, Push, image, kit, lying, pack, put,
                           row, sha, tar)
 
 # --- content that is not what it should be; the next run gets it anew
@@ -84,6 +84,31 @@ for n, (data, text) in IMAGE_LAYERS.items():
     row(f"pull image: {n}", lambda r, d=data, x=text: hostile_image(r, d, x))
 for p in ("layer", "image"):
     row(f"pull {p}: the manifest says another size", lambda r, p=p: wrong_size(r, p))
+
+
+# --- a kit that others packed keeps its digest when it is pulled and pushed on
+def pushed_on(r, change):
+    t = Pull(r, "layer")
+    t.succeeds()
+    change(r)
+    out = r.run([SBX, "--no-input", "kit", "push", "out", f"{r.reg.host}/y:2"], 0, "Pushed")
+    return t.digest in out
+
+
+def touch(r):
+    with open(r.path("out/files/home/noise"), "ab") as f:
+        f.write(b"more")
+
+
+def forget(r):
+    r.run([SBX, "cache", "prune", "--all"], 0, "Freed")
+
+
+row("pull, then push: the digest is the same", lambda r: r.check("the same", pushed_on(r, lambda r: None)))
+row("pull, change, then push: it is another", lambda r: r.check("the same", pushed_on(r, touch), False))
+row("pull, another mode, then push: it is another", lambda r: r.check(
+    "the same", pushed_on(r, lambda r: os.chmod(r.path("out/files/home/noise"), 0o755)), False))
+row("pull, without the cache, then push: packed anew", lambda r: r.check("the same", pushed_on(r, forget), False))
 
 
 # --- images of every make come

@@ -2,6 +2,7 @@
 
 One test a subject, named by its row in the list of cases where it has one. Needs root (namespaces).
 """
+import errno
 import json
 import os
 import queue
@@ -988,7 +989,16 @@ class Certificates(Case):
 
 
 def memory_with(pid, what):
-    """The mappings of a process that hold some bytes."""
+    """The mappings of a process that hold some bytes. It goes on meanwhile: where one is gone before it is read, all are read anew."""
+    while True:
+        try:
+            return memory_now(pid, what)
+        except OSError as e:
+            if e.errno != errno.EIO:
+                raise
+
+
+def memory_now(pid, what):
     found, area = [], None
     with open("/proc/%d/smaps" % pid) as f:
         lines = f.readlines()

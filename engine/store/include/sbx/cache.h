@@ -53,6 +53,9 @@ void sbx_blob_remove(struct sbx_cache *c, const char *digest);
 SBX_MUST_USE enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *digest, size_t size,
                                           const char *media_type, const char *name,
                                           struct sbx_err *err);
+/** Each name in CACHE/index.json, until `each` says false. */
+typedef bool sbx_blob_index_fn(void *ctx, const char *digest, const char *name);
+void sbx_blob_index_each(struct sbx_cache *c, sbx_blob_index_fn *each, void *ctx);
 /** Take names of manifests that are gone out of CACHE/index.json. */
 SBX_MUST_USE enum sbx_code sbx_blob_index_tidy(struct sbx_cache *c, struct sbx_err *err);
 
