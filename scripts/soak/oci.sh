@@ -68,7 +68,7 @@ log: { level: error, accesslog: { disabled: true } }
 storage: { filesystem: { rootdirectory: $work/other }, delete: { enabled: true } }
 http: { addr: $host }
 YML
-        "${@/#@/$host}" >"$work/other.log" 2>&1 &
+        env "${@/#@/$host}" >"$work/other.log" 2>&1 &
         pid=$!
         pids=$pid
         answers "$port" $pid || { cat "$work/other.log"; exit 1; }
@@ -85,18 +85,22 @@ YML
         is "tags" "$("$SBX_BIN" kit inspect "$kit" --tags | sort | paste -sd' ')" "1 2"
         is "skopeo reads it" "$(skopeo inspect --raw --tls-verify=false "docker://$kit:1" | sha256sum | cut -d' ' -f1)" "${digest#sha256:}"
         t 0 Attached kit attach "$ref" sbom.json --type application/vnd.example.sbom
+        attached=${out##*@}
         t 0 Attached kit attach "$kit:1" sbom.json --type application/vnd.example.note
-        types() { jq -r '[.. | .artifactType? // empty] | unique | map(ltrimstr("application/vnd.example.")) | map(select(test("kit") | not)) | join(" ")'; }
-        is "what is attached" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | types)" "note sbom"
+        attached=$(printf '%s\n' "$attached" "${out##*@}" | sort | paste -sd' ')
+        others() { jq -r --arg own "$digest" '[.. | .digest? // empty] | unique | map(select(. != $own)) | sort | join(" ")'; }
+        is "what is attached" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | others)" "$attached"
         api=$(curl -s -o /dev/null -w '%{http_code}' "http://$host/v2/team/mix/referrers/$digest")
-        tag=$("$SBX_BIN" kit inspect "$kit" --tags | grep -c "^${digest/:/-}$")
+        tag=$(curl -s "http://$host/v2/team/mix/tags/list" | jq --arg t "${digest/:/-}" '[.tags[] | select(. == $t)] | length')
         echo "the referrers API answers $api, tags of referrers: $tag"
-        is "a tag is written only where there is no API" "$tag" "$([ "$api" = 200 ] && echo 0 || echo 1)"
+        # Neither of them answers a push with OCI-Subject: then the specification wants the tag too, API or not.
+        is "the list has its tag" "$tag" 1
         if command -v oras >/dev/null; then
-            is "oras discovers ours" "$(oras discover --plain-http --format json "$kit:1" | types)" "note sbom"
+            is "oras discovers ours" "$(oras discover --plain-http --format json "$kit:1" | others)" "$attached"
             echo signed >signature
             oras attach --plain-http --artifact-type application/vnd.example.signature "$kit:1" signature:text/plain >/dev/null || fail=1
-            is "and we theirs" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | types)" "note sbom signature"
+            is "and we theirs" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | others)" "$(oras discover --plain-http --format json "$kit:1" | others)"
+            is "which are three" "$("$SBX_BIN" kit inspect "$ref" --referrers --json | others | wc -w)" 3
             is "oras pulls ours" "$(oras manifest fetch --plain-http "$kit@$digest" | sha256sum | cut -d' ' -f1)" "${digest#sha256:}"
         fi
         index=$(python3 "$here/engine/oci/tests/image.py" image)
