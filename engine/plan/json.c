@@ -134,7 +134,8 @@ static json_t *rule_json(const struct sbx_plan_rule *r)
                           r->id, "kit", r->kit, "at", r->at);
 
     if (o && put_true(o, "needsConsent", r->needs_consent) &&
-        put_true(o, "consented", r->consented) && put_str(o, "inert", r->inert))
+        put_true(o, "consented", r->consented) && put_str(o, "kitDigest", r->kit_digest) &&
+        put_str(o, "inert", r->inert))
         return o;
     json_decref(o);
     return NULL;

@@ -197,6 +197,7 @@ static void read_rule(struct reader *r, const json_t *o, void *out)
     rule->at = str(r, o, "at");
     rule->needs_consent = truth(o, "needsConsent");
     rule->consented = truth(o, "consented");
+    rule->kit_digest = str(r, o, "kitDigest");
     rule->inert = str(r, o, "inert");
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sbx/digest.h"
+
 /* The same text, or the same resource in another spelling (localhost:80 is host.docker.internal:80). */
 bool sbx_plan_is_approval(const char *given, const char *pattern)
 {
@@ -28,24 +30,57 @@ bool sbx_plan_is_approved(const struct sbx_approval *v, size_t n, const char *ki
 
 const char *sbx_plan_rule_digest(const struct sbx_plan *p, const struct sbx_plan_rule *r)
 {
+    if (r->kit_digest)
+        return r->kit_digest;
     for (size_t i = 0; r->kit && i < p->n_kits; i++)
         if (!strcmp(p->kits[i].name, r->kit))
             return p->kits[i].digest;
     return NULL;
 }
 
+static const char *kit_digest(const struct sbx_planner *b, const char *kit)
+{
+    for (size_t i = 0; i < b->a->kits.len; i++)
+        if (!strcmp(b->a->kits.v[i].name, kit))
+            return b->a->kits.v[i].digest;
+    return NULL;
+}
+
+/*
+ * Of those with this name that the base extends; NULL: there is none. They may change while the digest of who
+ * extends them does not. Of several with one name, rules do not tell which one they are from: all count.
+ */
+static const char *parents_digest(struct sbx_planner *b, const char *kit)
+{
+    const char *digest = NULL, *own = kit_digest(b, kit);
+
+    for (size_t i = 0; i < b->a->parents.len; i++) {
+        const struct sbx_kit_ref *parent = &b->a->parents.v[i];
+        const char *before = digest ? digest : own, *both;
+        char sum[SBX_DIGEST_TEXT_SIZE];
+
+        if (strcmp(parent->name, kit) || !parent->digest)
+            continue;
+        digest = parent->digest;
+        if (!before)
+            continue;
+        both = sbx_build_fmt(b, "%s\n%s", before, parent->digest);
+        if (!both || sbx_digest(both, strlen(both), sum))
+            b->no_memory = true;
+        else
+            digest = sbx_build_str(b, sum);
+    }
+    return digest ? sbx_build_str(b, digest) : NULL;
+}
+
 static bool approved(const struct sbx_planner *b, const struct sbx_plan_rule *r,
                      const char *pattern)
 {
-    const char *digest = NULL;
-
     for (const char *const *a = b->o->approve; a && *a; a++)
         if (sbx_plan_is_approval(*a, pattern))
             return true;
-    for (size_t i = 0; !digest && i < b->a->kits.len; i++)
-        if (!strcmp(b->a->kits.v[i].name, r->kit))
-            digest = b->a->kits.v[i].digest;
-    return sbx_plan_is_approved(b->o->approvals, b->o->n_approvals, r->kit, digest, pattern);
+    return sbx_plan_is_approved(b->o->approvals, b->o->n_approvals, r->kit,
+                                r->kit_digest ? r->kit_digest : kit_digest(b, r->kit), pattern);
 }
 
 /* Numbers count per kit, over allow first and deny after it. */
@@ -105,6 +140,7 @@ static enum sbx_code add(struct sbx_planner *b, const struct sbx_strs *list, siz
     if (rc)
         return sbx_err_wrap(b->err, rc, "permissions.network of kit %s", kit);
     r->needs_consent = !r->inert && sbx_pattern_needs_consent(&pattern);
+    r->kit_digest = r->needs_consent ? parents_digest(b, kit) : NULL;
     r->consented = r->needs_consent && approved(b, r, list->v[i]);
     b->p->n_rules++;
     remark(b, r, at->pos);

@@ -53,9 +53,9 @@ void sbx_approval_check(struct sbx_decoder *d, const struct sbx_raw_approval *a)
                             !a->kit ? "kit" : !a->digest ? "digest" : "resource");
         return;
     }
-    if (!*a->kit)
+    if (!sbx_bindings_is_plain(a->kit, SBX_RULE_ID_MAX))
         sbx_bindings_report(d, SBX_ERROR, &a->kit, a->at.pos, "approvals.kit",
-                            "name a kit", "an empty name");
+                            "name a kit as its spec does", "not a kit's name (%.80s)", a->kit);
     if (!sbx_digest_valid(a->digest))
         sbx_bindings_report(d, SBX_ERROR, &a->digest, a->at.pos, "approvals.digest",
                             "sha256: and 64 digits, as sbx plan --json shows it for the kit",

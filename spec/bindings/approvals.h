@@ -9,6 +9,8 @@ struct sbx_raw_approval {
     const char *kit, *digest, *resource;
 };
 
+/** Of letters, digits, ".", "-", "_", "+", and neither empty nor longer than `max`: fit to be shown as it is. */
+bool sbx_bindings_is_plain(const char *text, size_t max);
 extern const struct sbx_block sbx_approval_block;
 void sbx_approval_check(struct sbx_decoder *d, const struct sbx_raw_approval *a);
 enum sbx_code sbx_approval_convert(const struct sbx_raw_approval *from, struct sbx_arena *arena,

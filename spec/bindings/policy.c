@@ -69,7 +69,7 @@ const char *sbx_policy_rule_id(const struct sbx_policy_entry *e, struct sbx_aren
     return sbx_arena_printf(arena, "r-%.*s", ID_DIGITS, strchr(digest, ':') + 1);
 }
 
-static bool is_plain(const char *text, size_t max)
+bool sbx_bindings_is_plain(const char *text, size_t max)
 {
     static const char ok[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+";
 
@@ -102,11 +102,11 @@ static void check_rule(struct sbx_decoder *d, const struct raw_rule *r)
     else
         sbx_bindings_word(d, &r->decision, "rules.decision", decisions);
     check_resource(d, r);
-    if (r->id && !is_plain(r->id, SBX_RULE_ID_MAX))
+    if (r->id && !sbx_bindings_is_plain(r->id, SBX_RULE_ID_MAX))
         sbx_bindings_report(d, SBX_ERROR, &r->id, r->at.pos, "rules.id",
                             "use 1 to 64 letters, digits, \".\", \"-\", \"_\"", "not an id (%.80s)",
                             r->id);
-    if (r->sandbox && !is_plain(r->sandbox, 63))
+    if (r->sandbox && !sbx_bindings_is_plain(r->sandbox, 63))
         sbx_bindings_report(d, SBX_ERROR, &r->sandbox, r->at.pos, "rules.sandbox",
                             "name a sandbox as sbx ls shows it", "not a sandbox's name (%.80s)",
                             r->sandbox);

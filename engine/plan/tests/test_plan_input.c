@@ -253,6 +253,58 @@ static void an_approval_counts_for_the_kit_as_it_was(void **state)
     }
 }
 
+/* An agent that extends `n` kits of that name, of which the first has the digest; its rule is the parent's. */
+static struct sbx_plan *plan_of_child(const char *name, size_t n, const char *digest,
+                                      const char *const *approve, const struct sbx_approval *v)
+{
+    static const char other[] = "sha256:2222222222222222222222222222222222222222222222222222222222222222";
+    SBX_AUTO_PTR(sbx_artifact) a = kit_of("permissions: { network: { allow: [\"localhost:8080\"] } }\n");
+    SBX_AUTO(sbx_diags) diags = { 0 };
+    struct sbx_kit_ref parents[] = { { .name = name, .digest = digest }, { .name = name, .digest = other } };
+    struct sbx_plan_options o = { .name = "n", .approve = approve, .approvals = v, .n_approvals = v ? 1 : 0 };
+    struct sbx_plan *p = NULL;
+
+    a->parents.v = parents;
+    a->parents.len = n;
+    a->allow.at[0].kit = name;
+    assert_int_equal(sbx_diags_init(&diags), SBX_OK);
+    assert_int_equal(sbx_plan_make(a, &o, &diags, &p, NULL), SBX_OK);
+    return p;
+}
+
+/* A kit that the agent extends may change while the agent's digest does not: approved is that one as it was. */
+static void an_approval_of_a_parents_rule_counts_for_the_parent_as_it_was(void **state)
+{
+    static const char one[] = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+    static const char two[] = "sha256:3333333333333333333333333333333333333333333333333333333333333333";
+    static const char *const wish[] = { "localhost:8080", NULL };
+    static const struct { const char *name; size_t before, now; const char *digest; bool same; } rows[] = {
+        { "parent", 1, 1, one, true }, { "parent", 1, 1, two, false }, { "parent", 2, 2, one, true },
+        { "parent", 1, 2, one, false }, { "basis", 1, 1, one, true }, { "basis", 1, 1, two, false },
+        { "basis", 0, 1, one, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO_PTR(sbx_plan) given = plan_of_child(rows[i].name, rows[i].before, one, wish, NULL);
+        struct sbx_approval v = { rows[i].name, sbx_plan_rule_digest(given, &given->rules[0]), "localhost:8080" };
+        struct sbx_user_policy policy = { .preset = "deny-all", .approvals = &v, .n_approvals = 1 };
+        SBX_AUTO_PTR(sbx_plan) again = plan_of_child(rows[i].name, rows[i].now, rows[i].digest, NULL, &v);
+        SBX_AUTO_PTR(sbx_plan) kept = NULL;
+        SBX_AUTO_JSON json_t *config = NULL, *text = sbx_plan_json(given);
+        const json_t *rule;
+
+        assert_non_null(v.digest);
+        if (again->rules[0].consented != rows[i].same)
+            fail_msg("row %zu", i);
+        assert_int_equal(sbx_plan_parse(text, "/", &kept, NULL), SBX_OK);
+        assert_int_equal(sbx_gate_config_json(kept, &policy, 1, &config, NULL), SBX_OK);
+        rule = json_array_get(json_object_get(config, "rules"), 0);
+        if (!json_is_true(json_object_get(rule, "consented")))
+            fail_msg("row %zu: the gate", i);
+    }
+}
+
 /* The plan asks for consent exactly where the gate wants it: odd spellings are no way around. */
 static void rules_for_this_machine_need_consent_in_any_spelling(void **state)
 {
@@ -322,6 +374,7 @@ int main(void)
         cmocka_unit_test(the_kits_section_is_replaced_and_the_users_text_stays),
         cmocka_unit_test(the_gate_gets_rules_of_preset_user_and_kits),
         cmocka_unit_test(an_approval_counts_for_the_kit_as_it_was),
+        cmocka_unit_test(an_approval_of_a_parents_rule_counts_for_the_parent_as_it_was),
         cmocka_unit_test(rules_for_this_machine_need_consent_in_any_spelling),
         cmocka_unit_test(a_bad_preset_or_rule_of_the_user_is_an_error),
         cmocka_unit_test(what_is_not_a_plan_is_refused),

@@ -47,6 +47,10 @@ static void wrong_policies_are_refused_with_their_line(void **state)
         { "approvals: [{kit: k}]\n", "f.yaml:1:13: approvals: an approval without a digest" },
         { "approvals: [{kit: k, digest: \"sha256:0\", resource: localhost:1}]\n",
           "f.yaml:1:30: approvals.digest: not a digest (sha256:0)" },
+        { "approvals: [{kit: \"a\\e[31m\\n\", digest: \"sha256:0\", resource: localhost:1}]\n",
+          "f.yaml:1:19: approvals.kit: not a kit's name (a" },
+        { "approvals: [{kit: \"\", digest: \"sha256:0\", resource: localhost:1}]\n",
+          "f.yaml:1:19: approvals.kit: not a kit's name ()" },
         { "approvals: [{kit: k, resources: [a]}]\n", "f.yaml:1:22: " },
         { "rules:\n- {decision: allow, resource: a.com, id: x}\n"
           "- {decision: allow, resource: b.com, id: x}\n",

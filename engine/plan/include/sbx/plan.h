@@ -110,6 +110,7 @@ struct sbx_plan_rule {
     const char *pattern, *id, *kit, *at;
     /** Host resource and private ranges (N11); `consented` when the plan was made: it may be taken back */
     bool needs_consent, consented;
+    const char *kit_digest;        /**< of a kit that the base extends; NULL: `kit` is one of plan.kits */
     const char *inert;             /**< why it can never match (S2); NULL: it can */
 };
 
