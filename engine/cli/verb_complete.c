@@ -18,7 +18,7 @@ static void names(const char *app, void (*name)(void *ctx, const char *text), vo
         return;
     d = opendir(dir);
     while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.')
+        if (!sbx_name_check(e->d_name, NULL)) /* what is none would be typed into a shell */
             name(ctx, e->d_name);
     if (d)
         closedir(d);

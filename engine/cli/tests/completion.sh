@@ -37,6 +37,12 @@ has missing sbx run --pull = mi
 has never sbx run --pull = ""
 has claude sbx run c
 has hello sbx run --kit ""
+# What is no name of a sandbox is not offered: a shell would run it, a terminal obey it.
+mkdir -p "$XDG_STATE_HOME"/sbx/sandboxes/{ok-name,'$(id)',$'a\nb\e[31m',-rf}
+got=$(complete_bash sbx rm "")
+n=$((n + 1))
+[ "$got" = ok-name ] || bad "bash: [rm] offers [$got]"
+rm -r "$XDG_STATE_HOME/sbx"
 touch "$work/afile"
 cd "$work" && has afile sbx kit validate ./no af
 
