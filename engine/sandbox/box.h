@@ -268,6 +268,7 @@ struct sbx_pidfile { pid_t pid; unsigned long long start; unsigned long long coo
 bool sbx_pidfile_read(struct sbx_box *box, const char *name, struct sbx_pidfile *ret);
 SBX_MUST_USE enum sbx_code sbx_pidfile_write(struct sbx_box *box, const char *name,
                                              const struct sbx_pidfile *p, struct sbx_err *err);
+/** Does it run, and will go on? Not once it is killed, though the kernel takes a while to end it. */
 bool sbx_process_alive(const struct sbx_pidfile *p);
 /** End it, and wait until it is gone. */
 void sbx_process_end(const struct sbx_pidfile *p);

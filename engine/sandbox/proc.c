@@ -17,6 +17,7 @@
 #define FIRST_FD 3
 #define SAFE_FD 64 /* above every descriptor of a child */
 #define END_TIMEOUT_MS 3000 /* helper and gate end within 1 s by contract */
+#define PROCESS_EXITING 0x4 /* PF_EXITING of the flags in /proc/PID/stat; no header for programs names it */
 
 /* In the child, between fork and exec: only system calls. */
 static void become(const struct sbx_spawn *s, int program)
@@ -119,27 +120,38 @@ enum sbx_code sbx_status_line(int fd, const char *who, char *line, size_t size, 
     return sbx_err_set(err, SBX_FAILED, "%s ended at its start%s%s", who, n ? ": " : "", line);
 }
 
-unsigned long long sbx_process_start(pid_t pid)
+/* Of /proc/PID/stat; what is dying has lost some of its descriptors already, or will before it runs on. */
+struct process_stat { unsigned long long start; bool dying; };
+
+static bool read_stat(pid_t pid, struct process_stat *ret)
 {
-    char path[64], text[1024];
+    char path[64], text[1024], state;
     SBX_AUTO_FD int fd = -1;
     ssize_t n;
-    unsigned long long start = 0;
+    unsigned flags;
+    unsigned long pending; /* signals of the thread: the kernel puts SIGKILL there as soon as it is sent */
     char *paren;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (n <= 0)
-        return 0;
+        return false;
     text[n] = '\0';
-    paren = strrchr(text, ')'); /* field 22 counts from the first; the second ends here */
-    if (!paren || paren[1] != ' ' || paren[2] == 'Z' || paren[2] == 'X' ||
-        sscanf(paren + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                          "%*d %llu",
-               &start) != 1)
-        return 0;
-    return start;
+    paren = strrchr(text, ')'); /* fields 3, 9, 22 and 31 count from the first; the second ends here */
+    if (!paren || sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                                    "%*d %llu %*u %*d %*u %*u %*u %*u %*u %*u %lu",
+                         &state, &flags, &ret->start, &pending) != 4)
+        return false;
+    ret->dying = (flags & PROCESS_EXITING) || (pending & 1UL << (SIGKILL - 1));
+    return state != 'Z' && state != 'X';
+}
+
+unsigned long long sbx_process_start(pid_t pid)
+{
+    struct process_stat st;
+
+    return read_stat(pid, &st) ? st.start : 0;
 }
 
 bool sbx_pidfile_read(struct sbx_box *box, const char *name, struct sbx_pidfile *ret)
@@ -173,7 +185,9 @@ enum sbx_code sbx_pidfile_write(struct sbx_box *box, const char *name, const str
 
 bool sbx_process_alive(const struct sbx_pidfile *p)
 {
-    return p->pid > 0 && p->start && sbx_process_start(p->pid) == p->start;
+    struct process_stat st;
+
+    return p->pid > 0 && p->start && read_stat(p->pid, &st) && st.start == p->start && !st.dying;
 }
 
 void sbx_process_end(const struct sbx_pidfile *p)
@@ -181,7 +195,7 @@ void sbx_process_end(const struct sbx_pidfile *p)
     SBX_AUTO_FD int fd = p->pid > 0 ? (int)syscall(SYS_pidfd_open, p->pid, 0) : -1;
     struct pollfd wait = { .fd = fd, .events = POLLIN };
 
-    if (fd < 0 || !sbx_process_alive(p))
+    if (fd < 0 || !p->start || sbx_process_start(p->pid) != p->start)
         return; /* the descriptor holds the process: from here on the pid cannot be another's */
     syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
     if (poll(&wait, 1, END_TIMEOUT_MS) > 0)

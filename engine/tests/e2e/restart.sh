@@ -39,6 +39,14 @@ is "names keep their addresses when a gate dies" "$(address api.example.com) $(a
 is "and their connections work" "$(code --noproxy '*' "http://api.example.com/")" 200
 [ "$(gate_pid)" != "$old" ] && pass "by another process" || fail "by another process"
 
+# A killed gate is there for some more milliseconds: who comes then does not take it for one that serves.
+answers=
+for _ in $(seq 10); do
+    kill -9 "$(gate_pid)"
+    answers="$answers $(code http://api.example.com/)"
+done
+is "nor does a command right after the kill notice" "$answers" "$(printf ' 200%.0s' $(seq 10))"
+
 helper=$(helper_pid) gate=$(gate_pid)
 if [ "$runtime" = docker ]; then
     container=$(docker ps -q --filter "label=sbx.sandbox=$name")
