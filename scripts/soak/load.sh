@@ -1,10 +1,10 @@
 #!/bin/bash
-# The gate under load for so long (default 60 s): proxy/gate/bench/load.py, about three times as long in all; then thieves of
+# The gate under load for so long (default 60 s), on a machine that does nothing else: proxy/gate/bench/load.py, about four times as long in all; then thieves of
 # its doors while it dies 100 times, 200,000 names and a minute of denials (proxy/gate/tests/gate_life.py).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cmake --preset bench >/dev/null
-cmake --build build/bench --target bench_client bench_origin sbx-gate sbx-netns >/dev/null
+cmake --build build/bench --target bench_client bench_origin bench_relay sbx-gate sbx-netns >/dev/null
 export SBX_GATE=$PWD/build/bench/libexec/sbx/sbx-gate SBX_NETNS=$PWD/build/bench/libexec/sbx/sbx-netns
 uptime
 status=0
