@@ -9,6 +9,11 @@
 #include "sbx/bindings.h"
 
 /**
+ * The bytes of one of these files. SBX_NOT_FOUND: there is none. A link to nothing is an error: rules whose disk is
+ * not there would not count, and the next command that writes would replace the link.
+ */
+enum sbx_code sbx_bindings_text(const char *path, struct sbx_buf *text, struct sbx_err *err);
+/**
  * Read and decode a file into the struct at `base` by `block`, then run `check` over it.
  *
  * @param head  may be NULL; comment lines at the top, in arena

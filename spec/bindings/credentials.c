@@ -1,7 +1,6 @@
 /* credentials.yaml: reading it (seed "bindings"). */
 #include "bindings_int.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -292,7 +291,7 @@ enum sbx_code sbx_credentials_load(const char *path, struct sbx_arena *arena,
                                    struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_BINDINGS_MAX);
-    enum sbx_code rc = sbx_file_read(AT_FDCWD, path, &text, err);
+    enum sbx_code rc = sbx_bindings_text(path, &text, err);
 
     if (rc && rc != SBX_NOT_FOUND)
         return rc;

@@ -5,7 +5,6 @@
  */
 #include "bindings_int.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "sbx/file.h"
@@ -240,7 +239,7 @@ static enum sbx_code rewrite(struct edit *e, struct sbx_credentials *c)
 static enum sbx_code run(struct edit *e)
 {
     struct sbx_credentials c;
-    enum sbx_code rc = sbx_file_read(AT_FDCWD, e->path, &e->text, e->err);
+    enum sbx_code rc = sbx_bindings_text(e->path, &e->text, e->err);
 
     if (rc && rc != SBX_NOT_FOUND)
         return rc;

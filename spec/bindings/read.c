@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sbx/file.h"
 #include "sbx/yaml.h"
@@ -89,13 +90,24 @@ static enum sbx_code decode(const char *path, const struct sbx_block *block, voi
     return d.no_memory ? SBX_NO_MEMORY : SBX_OK;
 }
 
+enum sbx_code sbx_bindings_text(const char *path, struct sbx_buf *text, struct sbx_err *err)
+{
+    enum sbx_code rc = sbx_file_read(AT_FDCWD, path, text, err);
+    struct stat st;
+
+    if (rc == SBX_NOT_FOUND && !lstat(path, &st) && S_ISLNK(st.st_mode))
+        return sbx_err_set(err, SBX_FAILED, "%s: a link to a file that is not there; make the file, "
+                           "or remove the link", path);
+    return rc;
+}
+
 enum sbx_code sbx_bindings_read(const char *path, const struct sbx_block *block, void *base,
                                 void (*check)(struct sbx_decoder *d, void *base),
                                 struct sbx_arena *arena, const char **head, struct sbx_diags *diags,
                                 struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_BINDINGS_MAX);
-    enum sbx_code rc = sbx_file_read(AT_FDCWD, path, &text, err);
+    enum sbx_code rc = sbx_bindings_text(path, &text, err);
 
     if (rc == SBX_NOT_FOUND)
         return SBX_OK;

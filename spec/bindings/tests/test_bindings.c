@@ -181,6 +181,20 @@ static void a_symlink_stays_one(void **state)
     assert_string_equal(out.preset, "allow-all");
 }
 
+static void a_link_to_nothing_is_neither_no_rules_nor_replaced(void **state)
+{
+    struct sbx_policy_file f;
+    struct world *w = *state;
+    struct stat st;
+
+    assert_int_equal(symlink("nowhere.yaml", w->path), 0);
+    assert_int_equal(sbx_policy_file_load(w->path, w->arena, &w->diags, &f, &w->err), SBX_FAILED);
+    assert_non_null(strstr(w->err.text, "f.yaml: a link to a file that is not there"));
+    assert_int_equal(sbx_policy_file_edit(w->path, NULL, NULL, &w->diags, &w->err), SBX_FAILED);
+    assert_int_equal(lstat(w->path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+}
+
 static enum sbx_code add_one(struct sbx_policy_file *f, struct sbx_arena *arena, void *data,
                              struct sbx_err *err)
 {
@@ -244,6 +258,7 @@ int main(void)
         FILE_TEST(what_is_written_is_read_again),
         FILE_TEST(what_would_not_load_is_not_written),
         FILE_TEST(a_symlink_stays_one),
+        FILE_TEST(a_link_to_nothing_is_neither_no_rules_nor_replaced),
         FILE_TEST(edits_at_once_lose_nothing),
         FILE_TEST(an_edit_that_fails_changes_nothing),
     };
