@@ -11,9 +11,6 @@ static const struct {
     { "loopback", "this is the sandbox's own; the host's services are host.docker.internal:PORT" },
     { "metadata", "cloud metadata, which no rule opens" },
     { "gate", "the gate itself, which no rule opens" },
-    { "private", "resolves to a private address" },
-    { "link-local", "resolves to a link-local address" },
-    { "documentation", "resolves to a documentation address" },
     { "translated", "an IPv6 form of an IPv4 address, which no rule opens" },
     { "special", "a special-purpose address, which no rule opens" },
 };
@@ -67,6 +64,25 @@ struct question {
     const char *flag, *sandbox; /* " --sandbox " and the name, or twice "" */
 };
 
+/* Closed unless a rule names the address: the reason's text is the kind of address. */
+static bool explain_address(const struct question *q, const char *target, char *out)
+{
+    const char *kind = q->v->reason;
+
+    if (strcmp(kind, "private") && strcmp(kind, "link-local") && strcmp(kind, "documentation"))
+        return false;
+    if (q->host->kind == SBX_HOST_NAME)
+        snprintf(out, SBX_EXPLAIN_MAX,
+                 "blocked: %.160s (resolves to a %s address); to allow it, allow that address too: "
+                 "sbx policy allow network ADDRESS:%u%s%.63s",
+                 target, kind, q->port, q->flag, q->sandbox);
+    else
+        snprintf(out, SBX_EXPLAIN_MAX,
+                 "blocked: %.160s (a %s address); to allow it: sbx policy allow network %.160s%s%.63s",
+                 target, kind, target, q->flag, q->sandbox);
+    return true;
+}
+
 static void explain_deny(const struct question *q, const char *target, char *out)
 {
     const struct sbx_verdict *v = q->v;
@@ -91,7 +107,7 @@ static void explain_deny(const struct question *q, const char *target, char *out
         snprintf(out, SBX_EXPLAIN_MAX,
                  "blocked: %.160s (no allow rule); to allow it: sbx policy allow network %.160s%s%.63s",
                  target, target, q->flag, q->sandbox);
-    } else {
+    } else if (!explain_address(q, target, out)) {
         snprintf(out, SBX_EXPLAIN_MAX, "blocked: %s (%s)", target, reason_text(v->reason));
     }
 }

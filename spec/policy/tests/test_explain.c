@@ -92,6 +92,29 @@ static void a_verdict_says_what_to_do(void **state)
               NAME63 "." NAME63 "." "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 }
 
+static void an_address_that_needs_its_own_rule_is_told_with_that_rule(void **state)
+{
+    const struct sbx_verdict v = { .decision = SBX_DENY, .reason = "private" };
+    char text[SBX_EXPLAIN_MAX];
+    struct sbx_host host;
+    uint16_t port;
+
+    (void)state;
+    explained_to("box", (const char *[]){ "+**", NULL }, "10.1.2.3:80",
+                 "blocked: 10.1.2.3:80 (a private address); to allow it: sbx policy allow network "
+                 "10.1.2.3:80 --sandbox box");
+    explained((const char *[]){ "+**", NULL }, "[fe80::1]:80",
+              "blocked: [fe80::1]:80 (a link-local address); to allow it: sbx policy allow network "
+              "[fe80::1]:80");
+    explained((const char *[]){ "+**", NULL }, "192.0.2.1:80",
+              "blocked: 192.0.2.1:80 (a documentation address); to allow it: sbx policy allow "
+              "network 192.0.2.1:80");
+    assert_int_equal(sbx_target_parse("db.corp:5432", 12, 0, &host, &port, NULL), SBX_OK);
+    sbx_verdict_explain(NULL, &v, "box", &host, port, text);
+    assert_string_equal(text, "blocked: db.corp:5432 (resolves to a private address); to allow it, allow that address "
+                              "too: sbx policy allow network ADDRESS:5432 --sandbox box");
+}
+
 static void the_first_rule_that_decides_is_named(void **state)
 {
     SBX_AUTO_PTR(sbx_policy) p = NULL;
@@ -110,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_rule_and_what_keeps_it_from_matching),
         cmocka_unit_test(a_verdict_says_what_to_do),
+        cmocka_unit_test(an_address_that_needs_its_own_rule_is_told_with_that_rule),
         cmocka_unit_test(the_first_rule_that_decides_is_named),
     };
 
