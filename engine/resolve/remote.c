@@ -71,7 +71,14 @@ static enum sbx_code load(void *data, const struct sbx_ref *ref,
     enum sbx_code rc = is_artifact(ref) ? sbx_kit_fetch(data, &place, &dir, err)
                                         : fetch_git(data, ref, &dir, err);
 
-    return rc ? rc : sbx_kit_load_with(dir, options, diags, ret, err);
+    if (rc)
+        return rc;
+    rc = sbx_kit_load_with(dir, options, diags, ret, err);
+    if (rc == SBX_NOT_FOUND && ref->kind == SBX_REF_GIT) /* else it names a directory of the cache */
+        return sbx_err_set(err, rc, "kit %s: no spec.yaml or spec.yml there; %s", ref->text,
+                           ref->subdir ? "is dir= the directory that holds it?"
+                                       : "write its directory behind it: &dir=DIRECTORY");
+    return rc;
 }
 
 static enum sbx_code look(void *data, const struct sbx_ref *ref, bool hurry,

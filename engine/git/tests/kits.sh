@@ -10,6 +10,7 @@ git -C served.git config uploadpack.allowAnySHA1InWant true
 git clone -q --bare repo strict.git
 # commits that no branch and no tag has
 loose=$(git -C served.git commit-tree -p "$one" -m loose "$one^{tree}")
+bare=$(git -C served.git commit-tree -m bare "$one:kits/tools/files")
 pulled=$(git -C strict.git commit-tree -p "$one" -m pulled "$one^{tree}")
 git -C strict.git update-ref refs/pull/1/head "$pulled"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.crt -days 2 \
@@ -78,6 +79,8 @@ mkdir -p outside/kit && cp repo/kits/lfs/spec.yaml outside/kit
 t 1 "leads out of the repository" plan shell ws --kit "$http#ref=$one&dir=kits/out/kit"
 t 1 "leads out of the repository" plan shell ws --kit "$http#ref=$one&dir=kits/out"
 t 1 "spec.yaml" plan shell ws --kit "$http#ref=$one&dir=kits/linked"
+t 1 "&dir=DIRECTORY" plan shell ws --kit "$http#ref=$bare"
+t 1 "is dir= the directory" plan shell ws --kit "$http#ref=$one&dir=kits/tools/files"
 t 1 "has no commit" plan shell ws --kit "$http#ref=$(printf '0%.0s' {1..40})"
 t 1 "Connection refused" plan shell ws --kit "git+http://127.0.0.1:1/x.git#ref=$(printf '1%.0s' {1..40})"
 t 1 "404" kit resolve "git+http://127.0.0.1:$port/none.git"
