@@ -1,4 +1,5 @@
 /* Who uses the cache, and how it is kept small: what was used longest ago goes first. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ static enum sbx_code lock(struct sbx_cache *c, int how, int *ret_fd, struct sbx_
         return rc;
     snprintf(path, sizeof(path), "%.4000s/use.lock", c->dir);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EROFS) /* what is in it already can be used from there too */
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return sbx_err_errno(err, "open %s", path);
     while (flock(fd, how)) {

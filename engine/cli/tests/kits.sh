@@ -170,4 +170,12 @@ t 0 'Policy     deny-all' plan shell "$work/ws"
 t 0 'Allowed' policy allow network x.example.com
 t 0 'Policy     deny-all, and 1 rule of yours' plan shell "$work/ws"
 
+# A cache that cannot be written gives what is in it.
+ref=$(sbx kit push ./net oci-layout:ro:1 | sed -n 's/^Pushed //p')
+t 0 VALID kit validate "$ref"
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016
+    check 0 VALID unshare -m bash -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && "$2" kit validate "$3"' _ "$work/cache" "$SBX_BIN" "$ref"
+fi
+
 finish 72
