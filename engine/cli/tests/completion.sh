@@ -38,7 +38,7 @@ has never sbx run --pull = ""
 has claude sbx run c
 has hello sbx run --kit ""
 # What is no name of a sandbox is not offered: a shell would run it, a terminal obey it.
-mkdir -p "$XDG_STATE_HOME"/sbx/sandboxes/{ok-name,'$(id)',$'a\nb\e[31m',-rf}
+for name in ok-name "\$(id)" $'a\nb\e[31m' -rf; do mkdir -p "$XDG_STATE_HOME/sbx/sandboxes/$name"; done
 got=$(complete_bash sbx rm "")
 n=$((n + 1))
 [ "$got" = ok-name ] || bad "bash: [rm] offers [$got]"
