@@ -51,6 +51,39 @@ static enum sbx_code from_url(const char *text, struct target *t, struct sbx_err
     return SBX_OK;
 }
 
+/* The addresses that gate.json has for the name, as the gate judges them: one that is open is enough, else the
+ * verdict on the first is the answer. Names that the gate resolves are judged when it does. */
+static enum sbx_code judge_addresses(struct sbx_question *q, const json_t *addresses, struct sbx_err *err)
+{
+    const json_t *one;
+    size_t i;
+    struct sbx_verdict first = { .reason = NULL };
+    const char *text = NULL;
+
+    if (q->verdict.decision != SBX_ALLOW || q->verdict.host_resource || q->host.kind != SBX_HOST_NAME)
+        return SBX_OK;
+    json_array_foreach ((json_t *)addresses, i, one) {
+        const char *literal = json_string_value(one);
+        struct sbx_verdict v;
+        struct sbx_host host;
+
+        if (!literal || sbx_host_parse(literal, strlen(literal), &host, NULL) || host.kind == SBX_HOST_NAME)
+            return sbx_err_set(err, SBX_SCHEMA, "hosts.%s[%zu]: not an address", q->host.text, i);
+        v = sbx_policy_judge_address(q->policy, &host.address, q->port);
+        if (v.decision == SBX_ALLOW)
+            return SBX_OK;
+        if (!text) {
+            first = v;
+            text = literal;
+        }
+    }
+    if (text) {
+        q->verdict = first;
+        q->address = text;
+    }
+    return SBX_OK;
+}
+
 enum sbx_code sbx_question_ask(struct sbx_cli *cli, const char *sandbox, const char *text,
                                struct sbx_question *ret, struct sbx_err *err)
 {
@@ -75,12 +108,24 @@ enum sbx_code sbx_question_ask(struct sbx_cli *cli, const char *sandbox, const c
     if (!ret->value)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     ret->verdict = sbx_policy_judge(ret->policy, &ret->host, ret->port);
-    return SBX_OK;
+    rc = judge_addresses(ret, json_object_get(json_object_get(config, "hosts"), ret->host.text), err);
+    if (!rc && ret->address && !(ret->address = sbx_arena_strdup(cli->arena, ret->address)))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return rc;
+}
+
+void sbx_question_explain(const struct sbx_question *q, const char *sandbox, char out[SBX_EXPLAIN_MAX])
+{
+    struct sbx_host host = q->host;
+
+    if (q->address && sbx_host_parse(q->address, strlen(q->address), &host, NULL))
+        host = q->host; /* it was parsed before */
+    sbx_verdict_explain(q->policy, &q->verdict, sandbox, &host, q->port, out);
 }
 
 static const struct sbx_rule *nearest(const struct sbx_question *q, const char **ret_why)
 {
-    bool open = q->verdict.decision == SBX_ALLOW || strcmp(q->verdict.reason, "default-deny") != 0;
+    bool open = q->verdict.decision == SBX_ALLOW || q->address || strcmp(q->verdict.reason, "default-deny") != 0;
 
     return open ? NULL : sbx_policy_nearest(q->policy, &q->host, q->port, ret_why);
 }

@@ -23,6 +23,8 @@ struct sbx_question {
     uint16_t port;
     const char *value; /**< "host:port" in canonical form; in the cli's arena */
     struct sbx_verdict verdict;
+    /** The verdict is on this address, which settings.yaml `network.hosts` gives the name; NULL: on the name. */
+    const char *address;
 };
 void sbx_question_release(struct sbx_question *q);
 SBX_DEFINE_AUTO(sbx_question, sbx_question_release);
@@ -37,6 +39,8 @@ SBX_MUST_USE enum sbx_code sbx_question_ask(struct sbx_cli *cli, const char *san
 json_t *sbx_question_nearest(const struct sbx_question *q);
 /** "Nearest rule: ..." unless there is none. */
 void sbx_question_print_nearest(struct sbx_cli *cli, const struct sbx_question *q);
+/** One line on the verdict, with the rule that would open what is closed. */
+void sbx_question_explain(const struct sbx_question *q, const char *sandbox, char out[SBX_EXPLAIN_MAX]);
 
 /** State of a rule: "active", "needs-approval" (N11) or "never-matches"; static. */
 const char *sbx_rule_status(const struct sbx_rule *r);

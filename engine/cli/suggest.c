@@ -41,6 +41,7 @@ static enum sbx_code count_in(json_t *set, const char *key, const json_t *record
 static enum sbx_code take(const json_t *record, json_t *asked, struct sbx_err *err)
 {
     const char *host = field(record, "host"), *decision = field(record, "decision");
+    bool allow = !strcmp(decision, "allow");
     json_int_t port = json_integer_value(json_object_get(record, "port"));
     char key[SBX_HOST_MAX + 16];
 
@@ -48,10 +49,11 @@ static enum sbx_code take(const json_t *record, json_t *asked, struct sbx_err *e
         !strcmp(field(record, "reason"), "policy-changed"))
         return SBX_OK;
     snprintf(key, sizeof(key), strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, (int)port);
-    if (!strcmp(decision, "allow"))
-        return count_in(json_object_get(asked, "allow"), key, record, err);
-    return strcmp(decision, "deny") ? SBX_OK
-                                    : count_in(json_object_get(asked, "refused"), key, record, err);
+    if (!allow && strcmp(decision, "deny"))
+        return SBX_OK;
+    /* Rules change while a sandbox lives, and parts are read from old to new: the last verdict counts. */
+    json_object_del(json_object_get(asked, allow ? "refused" : "allow"), key);
+    return count_in(json_object_get(asked, allow ? "allow" : "refused"), key, record, err);
 }
 
 enum sbx_code sbx_suggest_read(FILE *log, json_t *asked, struct sbx_err *err)

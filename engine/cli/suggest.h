@@ -15,7 +15,7 @@
 
 /**
  * Read records of a log into `asked`: {"allow": {HOST:PORT: {"count", "steps": {STEP: true}}}, "refused": the same
- * with "reason"}. Called for each part.
+ * with "reason"}. A host and port is in one of both: its last verdict counts. Called for each part, the oldest first.
  * @return SBX_OK, SBX_LIMIT, SBX_IO or SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_suggest_read(FILE *log, json_t *asked, struct sbx_err *err);

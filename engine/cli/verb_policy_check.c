@@ -30,10 +30,10 @@ static json_t *answer_json(const char *target, const char *context, const struct
     json_t *nearest = udp ? json_null() : sbx_question_nearest(q);
 
     return json_pack(
-        "{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed, "deny_kind",
+        "{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s?,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed, "deny_kind",
         allowed ? json_null() : json_string(rule ? "explicit" : "implicit"), "context", context,
         "action", udp ? "net:connect:udp" : "net:connect:tcp", "resource_type", "net:domain", "resource_value", q->value,
-        "target", target, "type", "network", "reason", udp ? "udp" : v->reason, "rule",
+        "target", target, "address", udp ? NULL : q->address, "type", "network", "reason", udp ? "udp" : v->reason, "rule",
         rule ? json_string(rule->id) : json_null(), "origin",
         rule ? json_string(rule->origin) : json_null(), "nearest", nearest);
 }
@@ -60,7 +60,10 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
     if (udp)
         fprintf(cli->out, "Reason: UDP is not forwarded\n");
     else if (!allowed) {
-        sbx_verdict_explain(q->policy, v, o->sandbox, &q->host, q->port, why);
+        if (q->address)
+            fprintf(cli->out, "Address: %s (network.hosts of settings.yaml)\n",
+                    sbx_out_clean(cli->arena, q->address));
+        sbx_question_explain(q, o->sandbox, why);
         fprintf(cli->out, "Reason: %s\n", sbx_out_clean(cli->arena, why));
         sbx_question_print_nearest(cli, q);
     }
@@ -82,8 +85,9 @@ static const struct sbx_verb v_network = {
     .args = "TARGET",
     .about = "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. "
              "The answer is\n"
-             "the gate's own, by name and port; the addresses of a name are judged again when it "
-             "connects.\n"
+             "the gate's own, by name and port, and by the addresses that network.hosts of settings.yaml "
+             "gives the\n"
+             "name; those of other names are judged when it connects.\n"
              "Exit status 0: allowed, 4: denied.",
     .example = "sbx policy check network api.example.com\n"
                "sbx policy check network --sandbox my-sandbox http://deb.debian.org/",

@@ -85,9 +85,9 @@ static enum sbx_code as_value(struct sbx_cli *cli, const struct sbx_question *q,
         return rc;
     }
     return sbx_out_value(cli,
-                         json_pack("{s:b,s:s,s:s,s:s,s:s,s:o,s:o}", "allowed",
+                         json_pack("{s:b,s:s,s:s,s:s?,s:s,s:s,s:o,s:o}", "allowed",
                                    q->verdict.decision == SBX_ALLOW, "target", cli->args.v[0],
-                                   "resource_value", q->value, "context",
+                                   "resource_value", q->value, "address", q->address, "context",
                                    o->sandbox ? o->sandbox : "global", "reason", q->verdict.reason,
                                    "rules", l.list, "nearest", sbx_question_nearest(q)),
                          err);
@@ -107,7 +107,10 @@ static enum sbx_code as_table(struct sbx_cli *cli, const struct sbx_question *q,
 
     if (rc)
         return rc;
-    sbx_verdict_explain(q->policy, &q->verdict, o->sandbox, &q->host, q->port, why);
+    sbx_question_explain(q, o->sandbox, why);
+    if (q->address)
+        fprintf(cli->out, "%s is %s by network.hosts of settings.yaml\n", q->host.text,
+                sbx_out_clean(cli->arena, q->address));
     fprintf(cli->out, "%s\n\n", sbx_out_clean(cli->arena, why));
     if (l.columns.len)
         sbx_columns_print(&l.columns, cli->out);

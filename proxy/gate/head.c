@@ -42,6 +42,11 @@ static bool all(struct sbx_slice s, unsigned class)
     return true;
 }
 
+bool sbx_head_is_token(struct sbx_slice text)
+{
+    return all(text, TOKEN);
+}
+
 static int fault(struct sbx_fault *f, unsigned status, const char *reason)
 {
     f->status = status;

@@ -76,6 +76,7 @@ int sbx_head_parse_fields(const char *buf, size_t len, struct sbx_head *ret, str
 
 enum sbx_field_id sbx_field_identify(struct sbx_slice name); /**< any case */
 
+bool sbx_head_is_token(struct sbx_slice text); /**< only characters of a token, RFC 9110, 5.6.2; an empty one is */
 bool sbx_slice_is(struct sbx_slice s, const char *text);     /**< equal, exactly */
 bool sbx_slice_is_nocase(struct sbx_slice s, const char *text); /**< equal but for ASCII case */
 

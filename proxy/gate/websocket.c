@@ -13,16 +13,32 @@ struct sbx_websocket {
 
 #define DROPS 16 /* reads of one side before others get their turn */
 
+/* Take one element off a list. A comma in a quoted string separates nothing; a string without an end goes to
+ * the end of the list. */
+static struct sbx_slice next_extension(struct sbx_slice *list)
+{
+    struct sbx_slice one = { list->ptr, 0 };
+    bool quoted = false;
+
+    for (; one.len < list->len && (quoted || one.ptr[one.len] != ','); one.len++) {
+        if (one.ptr[one.len] == '"')
+            quoted = !quoted;
+        else if (quoted && one.ptr[one.len] == '\\' && one.len + 1 < list->len)
+            one.len++;
+    }
+    list->ptr += one.len + (one.len < list->len);
+    list->len -= one.len + (one.len < list->len);
+    return one;
+}
+
 /* RSV bits belong to extensions. What others than the one that is in use mean by them nobody knows here. */
 static void read_extensions(struct sbx_websocket *w, struct sbx_slice list)
 {
     static const char deflate[] = "permessage-deflate"; /* RFC 7692, 6: RSV1 of a message's first frame */
 
     while (list.len) {
-        const char *comma = memchr(list.ptr, ',', list.len);
-        struct sbx_slice one = { list.ptr, comma ? (size_t)(comma - list.ptr) : list.len };
+        struct sbx_slice one = next_extension(&list);
         const char *more = memchr(one.ptr, ';', one.len);
-        size_t used = one.len + (comma ? 1 : 0);
 
         if (more)
             one.len = (size_t)(more - one.ptr);
@@ -32,10 +48,8 @@ static void read_extensions(struct sbx_websocket *w, struct sbx_slice list)
             one.len--;
         if (sbx_slice_is_nocase(one, deflate))
             w->up.first = w->down.first |= 0x40;
-        else if (one.len)
+        else if (one.len && sbx_head_is_token(one)) /* else it puts none into use, and opens nothing */
             w->up.first = w->up.later = w->down.first = w->down.later = 0x70;
-        list.ptr += used;
-        list.len -= used;
     }
 }
 

@@ -69,6 +69,31 @@ t 0 "No requests yet." policy log --since 2h30m
 t 2 "--follow prints records" policy log --follow --quiet
 t 0 "" policy log --follow --raw # of no sandbox at all
 
+# A name with addresses of one's own: they are judged too, as the gate does. One that is open is enough.
+cat >"$config/settings.yaml" <<'YAML'
+network:
+  hosts:
+    db.example.com: [10.1.2.3, "fd00::1"]
+    two.example.com: [10.1.2.4, 1.1.1.1]
+    mixed.example.com: [169.254.169.254]
+YAML
+t 4 "Denied: db.example.com:443" policy check network db.example.com
+t 4 "Address: 10.1.2.3 (network.hosts of settings.yaml)" policy check network db.example.com
+t 4 "(a private address); to allow it: sbx policy allow network 10.1.2.3:443" policy check network db.example.com
+lacks "Nearest" policy check network db.example.com
+j 'not v["allowed"] and v["reason"] == "private" and v["address"] == "10.1.2.3" and v["deny_kind"] == "implicit"' policy check network db.example.com --json
+t 0 "db.example.com is 10.1.2.3 by network.hosts" policy explain db.example.com
+j 'not v["allowed"] and v["address"] == "10.1.2.3" and v["rules"][0]["effect"] == "overruled"' policy explain db.example.com --json
+t 4 "no allow rule" policy check network db.example.com:1 # the name's own verdict comes first
+lacks "Address:" policy check network db.example.com:1
+t 4 "cloud metadata" policy check network mixed.example.com
+t 0 "Allowed: two.example.com:443" policy check network two.example.com
+j 'v["allowed"] and v["address"] is None' policy check network two.example.com --json
+sed -i '/localhost:8080/a\  - { decision: allow, resource: "10.1.2.3:443" }' "$config/policy.yaml"
+t 0 "Allowed: db.example.com:443" policy check network db.example.com
+sed -i '/10.1.2.3:443/d' "$config/policy.yaml"
+rm "$config/settings.yaml"
+
 # A log in two parts, with a gap: both are read, what is missing is told.
 mkdir -p "$work/state/sbx/logs"
 line() { echo '{"time":"2026-01-02T03:04:05.678Z","sandbox":"gone","proxy":"forward","host":'"$1"',"port":80,"decision":"'"$2"'","reason":"'"$3"'","count":'"$4"'}'; }
@@ -137,6 +162,10 @@ asked() { echo '{"time":"2026-01-02T03:04:05.678Z","sandbox":"gone","host":"'"$1
 j 'v["permissions"]["network"]["allow"] == ["*.cdn.example.com:443", "[2001:db8::1]:22", "d.cdn.example.com:80", "one.github.io:443", "three.github.io:443", "two.github.io:443", "x.co.uk:443", "y.co.uk:443", "z.co.uk:443"]' policy suggest gone --json
 j 'v["rules"][0] == {"pattern": "*.cdn.example.com:443", "hosts": ["a.cdn.example.com:443", "b.cdn.example.com:443", "c.cdn.example.com:443"], "steps": ["agent", "install/hello/1"], "count": 4}' policy suggest gone --json
 j '[(r["host"], r["reason"], r["steps"]) for r in v["refused"]] == [("10.0.0.1:443", "default-deny", ["agent"]), ("localhost:5432", "loopback", ["startup"])]' policy suggest gone --json
+{ asked was.example.com 443; asked is.example.com 443 deny default-deny; } >"$work/state/sbx/logs/changed.jsonl.1"
+{ asked was.example.com 443 deny rule; asked is.example.com 443 allow rule; } >"$work/state/sbx/logs/changed.jsonl"
+j 'v["permissions"]["network"]["allow"] == ["is.example.com:443"]' policy suggest changed --json # the last verdict counts
+j '[(r["host"], r["reason"], r["count"]) for r in v["refused"]] == [("was.example.com:443", "rule", 1)]' policy suggest changed --json
 t 0 '- "*.cdn.example.com:443" # agent, install/hello/1' policy suggest gone
 t 0 "#   localhost:5432 (loopback) startup" policy suggest gone
 mkdir "$work/learned"

@@ -3,6 +3,7 @@
 One test a subject, named by its row in the list of cases where it has one. Needs root (namespaces).
 """
 import errno
+import hashlib
 import json
 import os
 import queue
@@ -22,6 +23,7 @@ from lab import OK, ORIGIN, ORIGIN2, rule, status  # noqa: E402
 HELPER = os.environ.get("SBX_NETNS") or os.path.join(os.path.dirname(lab.GATE), "sbx-netns")
 NAME, OTHER, PLAIN = "api.example.com", "other.example.com", "plain.example.com"
 SECRET = "s3cr3t-value-that-no-one-may-see"
+UPLOAD, CHUNK, FLAT = 64 << 20, 64 << 10, 8 << 20  # bytes; FLAT: buffers and windows have their room in it
 INJECT = [{"to": NAME + ":443", "header": "Authorization", "secret": "key"}]
 
 
@@ -79,6 +81,11 @@ class Case(unittest.TestCase):
         with self.tls(**more) as s:
             s.sendall(data)
             return lab.read_reply(s)
+
+    def assert_flat(self, before):
+        """The gate has not kept what passed since `before`. The sanitizer keeps all that is freed."""
+        if os.environ.get("SBX_GATE_BUILD") != "sanitize":
+            self.assertLess(peak(self.gate.process.pid) - before, FLAT)
 
     def record(self, n, **want):
         r = self.gate.records(n)[n - 1]
@@ -267,6 +274,41 @@ class Injection(Case):
             head, body = lab.read_reply(s)
             self.assertEqual(body[:8], b"%d " % size)
 
+    def test_a_large_upload_arrives_whole_and_is_not_kept(self):
+        got = queue.Queue()
+
+        def take(conn, server):
+            head, left, digest = server.head(conn), UPLOAD, hashlib.sha256()
+            if b"100-continue" in head:
+                conn.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = conn.makefile("rb")
+            while left:
+                size = int(body.readline(), 16) if b"chunked" in head else min(left, CHUNK)
+                digest.update(body.read(size))
+                left -= size
+                if b"chunked" in head:
+                    self.assertEqual(body.readline(), b"\r\n")
+            if b"chunked" in head:
+                self.assertEqual(body.readline() + body.readline(), b"0\r\n\r\n")
+            got.put(digest.hexdigest())
+            conn.sendall(OK)
+        origin = self.origin(take)
+        part, before = os.urandom(CHUNK), peak(self.gate.process.pid)
+        want = hashlib.sha256(part * (UPLOAD // CHUNK)).hexdigest()
+        for framing, ahead, behind, end in (
+                (b"Content-Length: %d\r\n" % UPLOAD, b"", b"", b""),
+                (b"Transfer-Encoding: chunked\r\n", b"%x\r\n" % CHUNK, b"\r\n", b"0\r\n\r\n")):
+            with self.tls() as s:
+                s.sendall(get(method=b"POST", extra=framing + b"Authorization: mine\r\nExpect: 100-continue\r\n"))
+                self.assertEqual(status(lab.read_head(s)), 100)
+                for _ in range(UPLOAD // CHUNK):
+                    s.sendall(ahead + part + behind)
+                s.sendall(end)
+                self.assertEqual(status(lab.read_reply(s)[0]), 200)
+            self.assertEqual(got.get(timeout=lab.WAIT), want)
+        self.assertEqual(origin.received.count(SECRET.encode()), 2)
+        self.assert_flat(before)
+
     def test_E17_events_pass_at_once(self):
         steps = lab.threading.Semaphore(0)
 
@@ -380,6 +422,15 @@ class Injection(Case):
         compressed = tlslab.frame(b"x", first=0xc0)
         self.closed_after(compressed + tlslab.frame(first=0xe0), 1002, "websocket-frame", passed=compressed,
                           answer=b"Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=15\r\n")
+
+    def test_E9_an_extension_is_not_read_out_of_a_quoted_value(self):
+        for lists in (b'permessage-deflate; x="a, other"', b'permessage-deflate; x="a\\", other"',
+                      b'permessage-deflate; x="a, other', b'permessage-deflate, "other", a b'):
+            self.closed_after(tlslab.frame(b"x", first=0x90), 1002, "websocket-frame",
+                              answer=b"Sec-WebSocket-Extensions: " + lists + b"\r\n")
+        compressed, other = tlslab.frame(b"x", first=0xc0), tlslab.frame(b"x", first=0x90)
+        self.closed_after(compressed + other + tlslab.frame(opcode=3), 1002, "websocket-frame", passed=compressed + other,
+                          answer=b'Sec-WebSocket-Extensions: permessage-deflate; x=",", other; y="1"\r\n')
 
     def test_E9_odd_frames_of_a_server(self):
         for data, passed, code in ((tlslab.frame(b"mask"), b"", 1002), (b"\x81\x02hi\x80\x00", b"\x81\x02hi", 1002),
@@ -762,6 +813,20 @@ class Http2(Case):
         self.assertEqual(out.count(b"200 2"), 20, out[-500:])
         self.assertEqual(origin.received.count(b"authorization: Bearer " + SECRET.encode()), 21)
 
+    def test_a_large_upload_arrives_whole_and_is_not_kept(self):
+        origin = self.h2("--echo-upload")
+        sent, back = (os.path.join(self.gate.dir, n) for n in ("sent", "back"))
+        data = os.urandom(CHUNK) * (UPLOAD // CHUNK)
+        with open(sent, "wb") as f:
+            f.write(data)
+        before = peak(self.gate.process.pid)
+        for expect in ("Expect:", "Expect: 100-continue"):
+            out = self.curl("-H", expect, "-o", back, "-T", sent, "https://api.example.com/x").stdout
+            self.assertEqual(out, b"\n200 2\n")
+            self.assertTrue(lab.read_file(back) == data)
+        self.assertEqual(origin.received.count(b"authorization: Bearer " + SECRET.encode()), 2)
+        self.assert_flat(before)
+
     def test_E4_another_authority_is_421_on_its_stream(self):
         origin = self.h2()
         out = self.curl("-H", "Host: other.example.com", "https://api.example.com/evil").stdout
@@ -986,6 +1051,12 @@ class Certificates(Case):
         found = memory_with(self.gate.process.pid, SECRET.encode())
         self.assertEqual([f for f in found if not f["locked"]], [], found)
         self.assertTrue(found)
+
+
+def peak(pid):
+    """Most bytes of memory that a process ever had."""
+    with open("/proc/%d/status" % pid) as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM:"))
 
 
 def memory_with(pid, what):
