@@ -39,8 +39,9 @@ class Relay:
             except OSError:
                 return
             server = socket.create_connection(("127.0.0.1", self.port))
-            threading.Thread(target=self.forward, args=(client, server), daemon=True).start()
-            threading.Thread(target=self.back, args=(server, client), daemon=True).start()
+            over = threading.Event()
+            threading.Thread(target=self.forward, args=(client, server, over), daemon=True).start()
+            threading.Thread(target=self.back, args=(server, client, over), daemon=True).start()
 
     def cut(self, n):
         """Does a cut come behind these bytes?"""
@@ -51,11 +52,11 @@ class Relay:
                 return True
         return False
 
-    def forward(self, client, server):
+    def forward(self, client, server, over):
         try:
             while True:
                 data = client.recv(65536)
-                if not data:
+                if not data or over.is_set():
                     break
                 server.sendall(data)
                 if self.cut(len(data)):
@@ -71,15 +72,17 @@ class Relay:
             except OSError:
                 pass
 
-    def back(self, server, client):
+    def back(self, server, client, over):
         try:
             while True:
                 data = server.recv(65536)
                 if not data:
                     break
-                client.sendall(data)
                 if self.between and b" 202 " in data[:20] and b"\r\nRange: 0-0\r\n" not in data:
                     self.done += 1  # a chunk is there
+                    over.set()  # before the client knows: nothing of its next request may reach the registry
+                client.sendall(data)
+                if over.is_set():
                     break
         except OSError:
             pass

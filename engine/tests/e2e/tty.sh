@@ -40,7 +40,8 @@ wait_screen "a program runs" "sleeping"
 t send-keys C-c
 t send-keys "echo after-int=\$?" Enter
 wait_screen "Ctrl-C reaches the agent, not sbx" "after-int=130"
-t send-keys "cat" Enter
+t send-keys "clear; echo read''ing; cat" Enter
+wait_screen "a program reads" "reading" # what is typed before is not echoed by the terminal
 t send-keys "echoed-line" Enter
 wait_screen "typing arrives" "echoed-line" "echoed-line" # of the terminal, and of cat
 t send-keys C-d
