@@ -7,6 +7,11 @@
 /* The gate is near. musl waits for the whole timeout when a name is refused. */
 #define RESOLVER_OPTIONS "options timeout:1 attempts:3\n"
 #define GATE_ADDRESS "198.18.0.1" /* docs/gate-config.md: every door of the gate */
+/* Made anew from the file, so that the profile says no certificate, which only the running sandbox has. Not in
+ * /etc/environment: a line of it over 1 KiB is an error to pam_env. */
+#define CA_AGAIN \
+    "[ -n \"${PROXY_CA_CERT_B64+x}\" ] || ! command -v base64 >/dev/null || [ ! -r " SBX_CA_FILE " ] ||\n" \
+    "    export PROXY_CA_CERT_B64=\"$(base64 <" SBX_CA_FILE " | tr -d '\\n')\"\n"
 
 static struct sbx_plan_file *add(struct sbx_planner *b, struct sbx_plan_step *step,
                                  const char *path, unsigned mode, const char *text)
@@ -41,7 +46,7 @@ static const char *sudoers(struct sbx_planner *b)
     if (!rc)
         rc = names(&out, "", " ");
     if (!rc)
-        rc = sbx_buf_adds(&out, "\"\n");
+        rc = sbx_buf_adds(&out, "PROXY_CA_CERT_B64\"\n");
     b->no_memory |= rc != SBX_OK;
     return rc ? NULL : sbx_build_str(b, out.ptr);
 }
@@ -65,6 +70,8 @@ static const char *profile(struct sbx_planner *b)
         if (!rc)
             rc = sbx_buf_adds(&out, "\n");
     }
+    if (!rc)
+        rc = sbx_buf_adds(&out, CA_AGAIN);
     b->no_memory |= rc != SBX_OK;
     return rc ? NULL : sbx_build_str(b, out.ptr);
 }

@@ -46,6 +46,13 @@ is "in a login shell" "$(inside sudo -i curl -sS -o /dev/null -w '%{http_code}' 
 is "in a login shell of the agent" "$(inside env -i /bin/bash -lc 'curl -sS -o /dev/null -w "%{http_code}" https://api.example.com/')" 200
 is "without any variable: the system's bundle" "$(inside env -i /usr/bin/curl -sS -x http://gateway.docker.internal:3128 -o /dev/null -w '%{http_code}' https://api.example.com/)" 200
 is "as root by exec" "$(timeout 60 "$SBX_BIN" --app-name "$app" exec -u 0 "$id" -- curl -sS -o /dev/null -w '%{http_code}' https://api.example.com/)" 200
+# The certificate itself, for programs that take it from a variable.
+want=$(inside sh -c 'base64 -w0 /usr/local/share/ca-certificates/*sbx*.crt')
+is "the certificate in a variable" "$(inside printenv PROXY_CA_CERT_B64)" "$want"
+is "under sudo" "$(inside sudo printenv PROXY_CA_CERT_B64)" "$want"
+is "in a login shell of root" "$(inside sudo -i printenv PROXY_CA_CERT_B64)" "$want"
+is "in a login shell that had nothing" "$(inside env -i /bin/bash -lc 'printenv PROXY_CA_CERT_B64')" "$want"
+is "where a value that is set stays" "$(inside env PROXY_CA_CERT_B64=mine /bin/bash -lc 'printenv PROXY_CA_CERT_B64')" mine
 
 show() { inside sh -c "openssl s_client -connect $1:443 -servername $1 -verify_return_error -x509_strict </dev/null 2>&1"; }
 out=$(show api.example.com)
