@@ -2,6 +2,7 @@
 #include "approvals.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sbx/digest.h"
@@ -33,15 +34,23 @@ const char *sbx_policy_approval_id(const struct sbx_policy_approval *a, struct s
     return sbx_arena_printf(arena, "a-%.*s", ID_DIGITS, strchr(digest, ':') + 1);
 }
 
-/* "*" and the like never match: an approval of it would be of nothing. */
+/* Kept, as a rule that never matches is: it opens nothing. */
 static void check_resource(struct sbx_decoder *d, const struct sbx_raw_approval *a)
 {
     struct sbx_err err = SBX_ERR_INIT;
+    const char *inert = NULL;
     struct sbx_pattern p;
 
-    if (sbx_pattern_parse(a->resource, SBX_RULE_KIT, &p, NULL, &err))
+    if (sbx_pattern_parse(a->resource, SBX_RULE_KIT, &p, &inert, &err))
         sbx_bindings_report(d, SBX_ERROR, &a->resource, a->at.pos, "approvals.resource", NULL, "%s",
                             err.text);
+    else if (inert)
+        sbx_bindings_report(d, SBX_WARNING, &a->resource, a->at.pos, "approvals.resource", inert,
+                            "never matches a request (%.200s)", a->resource);
+    else if (!sbx_pattern_needs_consent(&p))
+        sbx_bindings_report(d, SBX_WARNING, &a->resource, a->at.pos, "approvals.resource",
+                            "remove it; approvals are for this machine and private addresses",
+                            "a kit's rule for it needs no approval (%.200s)", a->resource);
 }
 
 void sbx_approval_check(struct sbx_decoder *d, const struct sbx_raw_approval *a)
@@ -69,6 +78,34 @@ enum sbx_code sbx_approval_convert(const struct sbx_raw_approval *from, struct s
     *to = (struct sbx_policy_approval){ from->kit, from->digest, from->resource, NULL, from->at.pos };
     to->id = sbx_policy_approval_id(to, arena);
     return to->id ? SBX_OK : SBX_NO_MEMORY;
+}
+
+enum sbx_code sbx_approvals_settle(struct sbx_policy_file *f, struct sbx_diags *diags)
+{
+    SBX_AUTO_FREE struct sbx_numbered *sorted = calloc(f->n_approvals + 1, sizeof(*sorted));
+    SBX_AUTO_FREE bool *drop = calloc(f->n_approvals + 1, sizeof(*drop));
+    size_t kept = 0;
+
+    if (!sorted || !drop)
+        return SBX_NO_MEMORY;
+    for (size_t i = 0; i < f->n_approvals; i++)
+        sorted[i] = (struct sbx_numbered){ f->approvals[i].id, i };
+    qsort(sorted, f->n_approvals, sizeof(*sorted), sbx_bindings_compare_ids);
+    for (size_t i = 1; i < f->n_approvals; i++) {
+        const struct sbx_policy_approval *a = &f->approvals[sorted[i].index],
+                                         *before = &f->approvals[sorted[i - 1].index];
+
+        if (strcmp(before->id, a->id)) /* of kit, digest and resource */
+            continue;
+        drop[sorted[i].index] = true;
+        sbx_diags_add(diags, SBX_WARNING, "same-approval", a->at, "approvals", "remove it",
+                      "the same approval as line %u (%s)", before->at.line, a->resource);
+    }
+    for (size_t i = 0; i < f->n_approvals; i++)
+        if (!drop[i])
+            f->approvals[kept++] = f->approvals[i];
+    f->n_approvals = kept;
+    return SBX_OK;
 }
 
 enum sbx_code sbx_approval_write(const struct sbx_policy_approval *a, struct sbx_buf *out)

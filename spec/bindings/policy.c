@@ -164,15 +164,10 @@ static enum sbx_code convert(const struct raw *raw, struct sbx_arena *arena,
     return convert_approvals(raw, arena, f);
 }
 
-struct numbered {
-    const struct sbx_policy_entry *e;
-    size_t index;
-};
-
-static int compare_ids(const void *a, const void *b)
+int sbx_bindings_compare_ids(const void *a, const void *b)
 {
-    const struct numbered *x = a, *y = b;
-    int order = strcmp(x->e->id, y->e->id);
+    const struct sbx_numbered *x = a, *y = b;
+    int order = strcmp(x->id, y->id);
 
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
@@ -187,17 +182,18 @@ static bool same_rule(const struct sbx_policy_entry *a, const struct sbx_policy_
 /* The same rule twice counts once; two rules may not share an id. */
 static enum sbx_code settle_ids(struct sbx_policy_file *f, struct sbx_diags *diags)
 {
-    SBX_AUTO_FREE struct numbered *sorted = calloc(f->n_rules ? f->n_rules : 1, sizeof(*sorted));
+    SBX_AUTO_FREE struct sbx_numbered *sorted = calloc(f->n_rules ? f->n_rules : 1, sizeof(*sorted));
     SBX_AUTO_FREE bool *drop = calloc(f->n_rules ? f->n_rules : 1, sizeof(*drop));
     size_t kept = 0;
 
     if (!sorted || !drop)
         return SBX_NO_MEMORY;
     for (size_t i = 0; i < f->n_rules; i++)
-        sorted[i] = (struct numbered){ &f->rules[i], i };
-    qsort(sorted, f->n_rules, sizeof(*sorted), compare_ids);
+        sorted[i] = (struct sbx_numbered){ f->rules[i].id, i };
+    qsort(sorted, f->n_rules, sizeof(*sorted), sbx_bindings_compare_ids);
     for (size_t i = 1; i < f->n_rules; i++) {
-        const struct sbx_policy_entry *e = sorted[i].e, *first = sorted[i - 1].e;
+        const struct sbx_policy_entry *e = &f->rules[sorted[i].index],
+                                      *first = &f->rules[sorted[i - 1].index];
 
         if (strcmp(first->id, e->id))
             continue;
@@ -229,6 +225,8 @@ enum sbx_code sbx_policy_file_load(const char *path, struct sbx_arena *arena,
     rc = convert(&raw, arena, &f);
     if (!rc)
         rc = settle_ids(&f, diags);
+    if (!rc)
+        rc = sbx_approvals_settle(&f, diags);
     if (rc)
         return sbx_err_set(err, SBX_NO_MEMORY, "%s: no memory", path);
     if (diags->errors > before)

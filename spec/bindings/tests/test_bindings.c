@@ -96,6 +96,60 @@ static void a_rule_that_can_never_match_is_told(void **state)
     assert_string_equal(w->diags.v[0].message, "never matches a request (169.254.169.254)");
 }
 
+#define DIGEST "sha256:00000000000000000000000000000000000000000000000000000000000000aa"
+
+static void an_approval_that_opens_nothing_is_told(void **state)
+{
+    static const struct {
+        const char *resource, *want; /* NULL: nothing is said */
+    } rows[] = {
+        { "localhost:5432", NULL },
+        { "host.docker.internal:*", NULL },
+        { "10.0.0.0/8", NULL },
+        { "169.254.169.254", "never matches a request (169.254.169.254)" },
+        { "**", "never matches a request (**)" },
+        { "*", "never matches a request (*)" },
+        { "api.example.com:443", "a kit's rule for it needs no approval (api.example.com:443)" },
+        { "1.1.1.1", "a kit's rule for it needs no approval (1.1.1.1)" },
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        struct sbx_policy_file f;
+        char text[256];
+
+        snprintf(text, sizeof(text), "approvals:\n- {kit: k, digest: \"%s\", resource: \"%s\"}\n", DIGEST,
+                 rows[i].resource);
+        assert_int_equal(load_policy(w, text, &f), SBX_OK);
+        assert_int_equal(f.n_approvals, 1);
+        assert_int_equal(w->diags.len, rows[i].want != NULL);
+        if (rows[i].want) {
+            assert_int_equal(w->diags.v[0].severity, SBX_WARNING);
+            assert_string_equal(w->diags.v[0].message, rows[i].want);
+        }
+        w->diags.len = 0;
+    }
+}
+
+static void the_same_approval_twice_counts_once(void **state)
+{
+    struct world *w = *state;
+    struct sbx_policy_file f;
+
+    assert_int_equal(load_policy(w, "approvals:\n"
+                                    "- {kit: k, digest: \"" DIGEST "\", resource: \"localhost:1\"}\n"
+                                    "- {kit: l, digest: \"" DIGEST "\", resource: \"localhost:1\"}\n"
+                                    "- {kit: k, digest: \"" DIGEST "\", resource: \"localhost:2\"}\n"
+                                    "- {kit: k, digest: \"" DIGEST "\", resource: \"localhost:1\"}\n", &f), SBX_OK);
+    assert_int_equal(f.n_approvals, 3);
+    assert_string_equal(f.approvals[1].kit, "l");
+    assert_string_equal(f.approvals[2].resource, "localhost:2");
+    assert_int_equal(w->diags.len, 1);
+    assert_int_equal(w->diags.v[0].severity, SBX_WARNING);
+    assert_int_equal(w->diags.v[0].pos.line, 5);
+    assert_string_equal(w->diags.v[0].message, "the same approval as line 2 (localhost:1)");
+}
+
 static void more_rules_than_the_bound_are_refused(void **state)
 {
     struct world *w = *state;
@@ -254,6 +308,8 @@ int main(void)
         FILE_TEST(wrong_policies_are_refused_with_their_line),
         FILE_TEST(the_same_rule_twice_counts_once),
         FILE_TEST(a_rule_that_can_never_match_is_told),
+        FILE_TEST(an_approval_that_opens_nothing_is_told),
+        FILE_TEST(the_same_approval_twice_counts_once),
         FILE_TEST(more_rules_than_the_bound_are_refused),
         FILE_TEST(what_is_written_is_read_again),
         FILE_TEST(what_would_not_load_is_not_written),
