@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <ctype.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -149,15 +150,26 @@ static enum sbx_code run(struct sbx_cli *cli, int argc, char *const *argv, struc
     return rc ? rc : cli->verb->run(cli, err);
 }
 
+/* "| head -1": who reads has seen enough, which is no error to tell of. */
+static bool reader_left(FILE *out)
+{
+    struct pollfd p = { .fd = fileno(out), .events = POLLOUT };
+
+    return ferror(out) && poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP));
+}
+
 static int finish(struct sbx_cli *cli, enum sbx_code rc, struct sbx_err *err)
 {
     sbx_cli_report(cli);
     if (rc) {
         err->code = rc;
         print_failure(cli, err);
-        print_error(cli, err);
+        if (rc != SBX_IO || !reader_left(cli->out))
+            print_error(cli, err);
     }
     if ((fflush(cli->out) || ferror(cli->out)) && !rc) {
+        if (reader_left(cli->out))
+            return 1;
         fprintf(cli->err, "sbx: write to standard output: %s\n", strerror(errno));
         return 1;
     }

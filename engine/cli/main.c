@@ -19,6 +19,6 @@ int main(int argc, char **argv)
 {
     open_standard_streams();
     setlocale(LC_CTYPE, "C.UTF-8");
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, with its message */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     return sbx_cli_main(argc, argv, stdout, stderr);
 }

@@ -109,85 +109,164 @@ static enum sbx_code prune(struct sbx_cli *cli, struct sbx_err *err)
     return SBX_OK;
 }
 
-/* One after the other; nothing goes meanwhile. The damaged ones come first in `v` then. */
-static enum sbx_code check_all(struct sbx_cache *cache, struct sbx_cache_entry *v, size_t n,
-                               size_t *ret_blobs, size_t *ret_bad, struct sbx_err *err)
+struct verified {
+    struct sbx_cache_entry *bad; /* blobs and kits; room for all of the cache */
+    size_t blobs, kits, n_bad, bad_blobs, unknown;
+    json_t *damaged, *changed, *unchecked; /* names */
+};
+
+/* "blob", "kit"; others have nothing to be checked against. */
+static enum sbx_code check(struct sbx_cache *cache, const struct sbx_cache_entry *e,
+                           enum sbx_kit_state *ret, struct sbx_err *err)
+{
+    bool good = true;
+    enum sbx_code rc = SBX_OK;
+
+    *ret = SBX_KIT_WHOLE;
+    if (!strcmp(e->kind, "kit"))
+        rc = sbx_kit_verify(cache, e->name, ret, err);
+    else if (!strcmp(e->kind, "blob"))
+        rc = sbx_cache_check(cache, e, &good, err);
+    if (!rc && !good)
+        *ret = SBX_KIT_CHANGED;
+    return rc;
+}
+
+/* One after the other; nothing goes meanwhile. */
+static enum sbx_code check_all(struct sbx_cache *cache, const struct sbx_cache_entry *v, size_t n,
+                               struct verified *ret, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK;
 
-    *ret_blobs = *ret_bad = 0;
     for (size_t i = 0; !rc && i < n; i++) {
-        bool good = true;
+        bool kit = !strcmp(v[i].kind, "kit"), blob = !strcmp(v[i].kind, "blob");
+        enum sbx_kit_state state;
 
-        if (strcmp(v[i].kind, "blob") != 0)
-            continue;
-        ++*ret_blobs;
-        rc = sbx_cache_check(cache, &v[i], &good, err);
-        if (!rc && !good)
-            v[(*ret_bad)++] = v[i];
+        rc = check(cache, &v[i], &state, err);
+        ret->blobs += blob;
+        ret->kits += kit && state != SBX_KIT_UNKNOWN;
+        ret->unknown += state == SBX_KIT_UNKNOWN;
+        if (!rc && state == SBX_KIT_CHANGED) {
+            ret->bad[ret->n_bad++] = v[i];
+            ret->bad_blobs += blob;
+        }
+        if (state != SBX_KIT_WHOLE)
+            json_array_append_new(state == SBX_KIT_UNKNOWN ? ret->unchecked
+                                  : blob                   ? ret->damaged
+                                                           : ret->changed,
+                                  json_string(v[i].name));
     }
     return rc;
 }
 
-/* With the cache for us alone; what somebody fetched anew since it was checked is whole and stays. */
+/*
+ * With the cache for us alone; what somebody fetched anew since it was checked is whole and stays. Kits
+ * go first: without their blobs nothing would say what is wrong with them.
+ */
+static enum sbx_code drop_bad(struct sbx_cli *cli, struct sbx_cache *cache,
+                              const struct verified *found, bool kits, struct sbx_err *err)
+{
+    enum sbx_code rc = SBX_OK;
+
+    for (size_t i = 0; !rc && i < found->n_bad; i++) {
+        const struct sbx_cache_entry *e = &found->bad[i];
+        enum sbx_kit_state state = SBX_KIT_WHOLE;
+        bool gone = false;
+
+        if (kits != !strcmp(e->kind, "kit") || check(cache, e, &state, NULL) ||
+            state == SBX_KIT_WHOLE)
+            continue;
+        rc = sbx_cache_drop(cache, e, &gone, err);
+        if (!rc && !gone)
+            rc = sbx_err_set(err, SBX_BUSY, "kit sha256:%s is in use: try again when that is done",
+                             e->name);
+        if (!rc)
+            sbx_cli_note(cli, "%s: %ssha256:%s",
+                         kits ? "differs from its blobs, removed" : "damaged, removed",
+                         kits ? "kit " : "", e->name);
+    }
+    return rc;
+}
+
 static enum sbx_code drop_damaged(struct sbx_cli *cli, struct sbx_cache *cache,
-                                  const struct sbx_cache_entry *v, size_t n, struct sbx_err *err)
+                                  const struct verified *found, struct sbx_err *err)
 {
     SBX_AUTO_FD int alone = -1;
     enum sbx_code rc = sbx_cache_alone(cache, &alone, err);
 
-    for (size_t i = 0; !rc && i < n; i++) {
-        bool good = false, gone;
-
-        if (sbx_cache_check(cache, &v[i], &good, NULL) || good)
-            continue;
-        rc = sbx_cache_drop(cache, &v[i], &gone, err);
-        sbx_cli_note(cli, "damaged, removed: sha256:%s", v[i].name);
-    }
+    if (!rc)
+        rc = drop_bad(cli, cache, found, true, err);
+    if (!rc)
+        rc = drop_bad(cli, cache, found, false, err);
     return rc ? rc : sbx_blob_index_tidy(cache, err);
 }
 
-static enum sbx_code print_verified(struct sbx_cli *cli, const struct sbx_cache_entry *bad,
-                                    size_t n, size_t blobs, struct sbx_err *err)
+static enum sbx_code print_verified(struct sbx_cli *cli, const struct verified *found,
+                                    struct sbx_err *err)
 {
-    json_t *damaged = json_array();
-
-    if (cli->format == SBX_FORMAT_TABLE) {
-        json_decref(damaged);
-        if (!n)
-            fprintf(cli->out, "%zu blobs are whole\n", blobs);
-        return SBX_OK;
-    }
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(damaged, json_string(bad[i].name));
-    return sbx_out_value(
-        cli, json_pack("{s:I,s:o}", "blobs", (json_int_t)blobs, "damaged", damaged), err);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli,
+                             json_pack("{s:I,s:I,s:O,s:O,s:O}", "blobs", (json_int_t)found->blobs,
+                                       "kits", (json_int_t)found->kits, "damaged", found->damaged,
+                                       "changed", found->changed, "unchecked", found->unchecked),
+                             err);
+    if (found->unknown)
+        sbx_cli_note(cli,
+                     "note: %zu unpacked kits have no blobs here any more and were not checked; "
+                     "\"sbx cache prune --all\" lets them be fetched anew",
+                     found->unknown);
+    if (!found->n_bad)
+        fprintf(cli->out, "%zu blobs are whole, %zu kits are as they were unpacked\n",
+                found->blobs, found->kits);
+    return SBX_OK;
 }
 
-/* What is damaged is removed: the next command that needs it fetches it again. */
-static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
+static enum sbx_code find_damaged(struct sbx_cli *cli, struct sbx_cache *cache,
+                                  struct verified *ret, struct sbx_err *err)
 {
-    SBX_AUTO_PTR(sbx_cache) cache = NULL;
     struct sbx_cache_entry *v = NULL;
     SBX_AUTO_FD int use = -1;
-    size_t n = 0, blobs = 0, bad = 0;
-    enum sbx_code rc = open_list(cli, &cache, &v, &n, err);
+    size_t n = 0;
+    enum sbx_code rc = sbx_cache_list(cache, cli->arena, &v, &n, err);
 
     if (!rc && n)
         rc = sbx_cache_use(cache, &use, err);
     if (!rc && n) /* as it is now that nothing goes any more */
         rc = sbx_cache_list(cache, cli->arena, &v, &n, err);
+    if (!rc) {
+        ret->bad = sbx_arena_array(cli->arena, n + 1, sizeof(*ret->bad));
+        if (!ret->bad)
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+        rc = check_all(cache, v, n, ret, err);
+    }
+    return rc;
+}
+
+/* What is damaged is removed: the next command that needs it fetches or unpacks it again. */
+static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *damaged = json_array(), *changed = json_array(),
+                         *unchecked = json_array();
+    struct verified found = { .damaged = damaged, .changed = changed, .unchecked = unchecked };
+    SBX_AUTO_PTR(sbx_cache) cache = NULL;
+    const struct sbx_kit_io *io;
+    enum sbx_code rc = sbx_cli_kit_io(cli, NULL, &io, err), removed;
+    char text[128];
+
     if (!rc)
-        rc = check_all(cache, v, n, &blobs, &bad, err);
-    if (use >= 0)
-        close(sbx_take_fd(&use));
+        rc = sbx_cache_open(io->cache, &cache, err);
     if (!rc)
-        rc = print_verified(cli, v, bad, blobs, err);
-    if (rc || !bad)
+        rc = find_damaged(cli, cache, &found, err);
+    if (!rc)
+        rc = print_verified(cli, &found, err);
+    if (rc || !found.n_bad)
         return rc;
-    rc = drop_damaged(cli, cache, v, bad, err);
-    return rc ? sbx_err_wrap(err, rc, "%zu of %zu blobs are damaged", bad, blobs)
-              : sbx_err_set(err, SBX_FAILED, "%zu of %zu blobs were damaged", bad, blobs);
+    removed = drop_damaged(cli, cache, &found, err);
+    snprintf(text, sizeof(text), "%zu of %zu blobs and %zu of %zu kits %s damaged",
+             found.bad_blobs, found.blobs, found.n_bad - found.bad_blobs, found.kits,
+             removed ? "are" : "were");
+    return removed ? sbx_err_wrap(err, removed, "%s", text)
+                   : sbx_err_set(err, SBX_FAILED, "%s", text);
 }
 
 static const struct sbx_verb v_ls = {
@@ -211,7 +290,12 @@ static const struct sbx_verb v_prune = {
 };
 static const struct sbx_verb v_verify = {
     .name = "verify",
-    .summary = "Check every blob against its digest; remove damaged ones",
+    .summary = "Check what was fetched against its digests; remove what is damaged",
+    .about =
+        "Every blob is read and compared with its digest, every unpacked kit with the blobs it is from. What\n"
+        "differs is removed and named, and the command fails: the next one that needs it fetches or unpacks it\n"
+        "again. Commits of git have no blobs here: they are not checked, \"sbx cache prune --all\" lets them be\n"
+        "fetched anew.",
     .example = "sbx cache verify",
     .run = verify,
 };

@@ -75,6 +75,19 @@ static size_t on_read(char *room, size_t one, size_t len, void *ctx)
     return (size_t)n;
 }
 
+/* Called while nothing moves, too. */
+static int on_progress(void *ctx, curl_off_t down, curl_off_t down_now, curl_off_t up,
+                       curl_off_t up_now)
+{
+    struct transfer *t = ctx;
+
+    (void)down, (void)down_now, (void)up, (void)up_now;
+    if (!atomic_load(t->h->stop))
+        return 0;
+    t->rc = sbx_err_set(t->err, SBX_CANCELED, "not sent: another part was refused");
+    return 1;
+}
+
 static int on_seek(void *ctx, curl_off_t offset, int origin)
 {
     struct transfer *t = ctx;
@@ -243,6 +256,11 @@ static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, str
     SET(CURLOPT_SEEKDATA, t);
     SET(CURLOPT_HEADERFUNCTION, on_header);
     SET(CURLOPT_HEADERDATA, t);
+    if (h->stop && c->body_fd >= 0) {
+        SET(CURLOPT_NOPROGRESS, 0L);
+        SET(CURLOPT_XFERINFOFUNCTION, on_progress);
+        SET(CURLOPT_XFERINFODATA, t);
+    }
     if (sbx_url_loopback(host))
         SET(CURLOPT_NOPROXY, "*");
     set_tls(h, at_home);

@@ -2,6 +2,7 @@
 #ifndef SBX_OCI_HTTP_H
 #define SBX_OCI_HTTP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct sbx_http {
     struct sbx_tls tls;
     const char *host; /* whose certificates `tls` has */
     char reason[CURL_ERROR_SIZE];
+    const atomic_bool *stop; /* true: bodies that are sent end; NULL: nobody ends them */
 };
 
 enum sbx_http_header {

@@ -252,6 +252,8 @@ static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *e
             return SBX_OK;
         if (!rc)
             rc = send_all(p, i == 1, &again, err);
+        if (rc == SBX_CANCELED && p->location)
+            give_up(p);
         if (!rc || !again || i == SESSIONS_MAX)
             return rc;
         registry_wait(p->told, i);

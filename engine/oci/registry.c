@@ -66,6 +66,8 @@ enum sbx_code sbx_registry_twin(const struct sbx_registry *r, struct sbx_registr
     return rc;
 }
 
+void sbx_registry_stop_by(struct sbx_registry *r, const atomic_bool *stop) { r->http.stop = stop; }
+
 void sbx_registry_close(struct sbx_registry *r)
 {
     if (!r)

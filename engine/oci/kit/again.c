@@ -22,6 +22,7 @@ struct again {
 static enum sbx_code load_in(struct again *g, const struct kit_blob *config, const char *dir,
                              struct sbx_diags *diags, struct sbx_err *err)
 {
+    const struct sbx_kit_options options = { .for_use = true }; /* as in push.c */
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_SPEC_MAX);
     SBX_AUTO_FREE char *path = NULL;
     SBX_AUTO_FD int fd = -1;
@@ -38,7 +39,7 @@ static enum sbx_code load_in(struct again *g, const struct kit_blob *config, con
         rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (!rc)
         rc = sbx_file_write(AT_FDCWD, path, text.ptr ? text.ptr : "", text.len, 0600, err);
-    return rc ? rc : sbx_kit_check(dir, diags, &g->a, err);
+    return rc ? rc : sbx_kit_load_with(dir, &options, diags, &g->a, err);
 }
 
 static enum sbx_code load(struct again *g, struct sbx_diags *diags, struct sbx_err *err)

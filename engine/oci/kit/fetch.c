@@ -16,11 +16,23 @@ struct fetch {
     struct sbx_cache *cache;
     struct kit_remote *rm; /* NULL until something is not in the cache */
     struct sbx_arena *arena;
+    bool verify; /* only from blobs of the cache, and only from whole ones */
 };
 
 static enum sbx_code need_remote(struct fetch *f, struct sbx_err *err)
 {
+    if (f->verify)
+        return sbx_err_set(err, SBX_NOT_FOUND, "a blob of it is not in the cache");
     return f->rm ? SBX_OK : kit_remote_open(f->io, f->place, false, &f->rm, err);
+}
+
+static enum sbx_code check_blob(struct fetch *f, const char *digest, struct sbx_err *err)
+{
+    const struct sbx_cache_entry e = { .kind = "blob", .name = digest + strlen("sha256:") };
+    bool good = true;
+    enum sbx_code rc = f->verify ? sbx_cache_check(f->cache, &e, &good, err) : SBX_OK;
+
+    return rc || good ? rc : sbx_err_set(err, SBX_SCHEMA, "blob %s is damaged", digest);
 }
 
 /* From the cache, else from the place. */
@@ -34,7 +46,8 @@ static enum sbx_code get_manifest(struct fetch *f, struct sbx_buf *out, struct s
     if (sbx_blob_has(f->cache, f->place->digest, NULL) &&
         !sbx_blob_open(f->cache, f->place->digest, &fd, NULL)) {
         snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-        return sbx_file_read(AT_FDCWD, self, out, err);
+        rc = check_blob(f, f->place->digest, err);
+        return rc ? rc : sbx_file_read(AT_FDCWD, self, out, err);
     }
     rc = need_remote(f, err);
     if (!rc)
@@ -55,6 +68,8 @@ static enum sbx_code get_blob(struct fetch *f, const struct kit_blob *b, int *re
         if (!rc)
             rc = f->rm->ops->pull_blob(f->rm, b->digest, b->size, f->cache, err);
     }
+    if (!rc)
+        rc = check_blob(f, b->digest, err);
     if (!rc)
         rc = sbx_blob_open(f->cache, b->digest, ret_fd, err);
     if (!rc && (fstat(*ret_fd, &st) || st.st_size != b->size))
@@ -128,7 +143,16 @@ static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)
         rc = get_blob(f, &m.layer, &layer, err);
     if (!rc && m.has_layer)
         rc = kit_layer_unpack(layer, dir, err);
-    return rc ? rc : name_it(f, text.len, err);
+    return rc || f->verify ? rc : name_it(f, text.len, err);
+}
+
+enum sbx_code kit_fill_from_cache(struct sbx_cache *cache, const char *digest, int dir,
+                                  struct sbx_err *err)
+{
+    const struct sbx_place place = { .text = digest, .digest = digest };
+    struct fetch f = { .place = &place, .cache = cache, .verify = true };
+
+    return fill(&f, dir, err);
 }
 
 /* A directory with all of it; its lock (*ret_fd) says that somebody is at work on it. */

@@ -1,6 +1,7 @@
 /* From a directory to an artifact, and on to its place. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,13 +49,15 @@ static enum sbx_code read_spec(const char *dir, struct sbx_buf *out, const char 
 static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *diags,
                           struct sbx_buf *text, const char **ret_name, struct sbx_err *err)
 {
+    /* Mixins that it names are applied by those who use it: nothing to warn the publisher of. */
+    const struct sbx_kit_options options = { .for_use = true };
     struct stat st;
     enum sbx_code rc;
 
     if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
         return sbx_err_set(err, SBX_USAGE, "%s is a file; give the directory that holds spec.yaml",
                            dir);
-    rc = sbx_kit_check(dir, diags, &p->a, err);
+    rc = sbx_kit_load_with(dir, &options, diags, &p->a, err);
     if (!rc && strcmp(p->a->schema_version, "2") != 0)
         rc = sbx_err_set(err, SBX_UNSUPPORTED,
                          "kit %s is of version 1, which is not pushed: run \"sbx kit migrate %s\" "
@@ -116,6 +119,7 @@ struct side {
     struct push *p;
     struct kit_remote *rm;
     struct kit_blob *ret;
+    atomic_bool *stop; /* of both: who fails does not let the other send gigabytes for nothing */
     enum sbx_code rc;
     struct sbx_err err;
 };
@@ -125,6 +129,8 @@ static void *push_beside(void *ctx)
     struct side *s = ctx;
 
     s->rc = push_spec(s->p, s->rm, s->ret, &s->err);
+    if (s->rc)
+        atomic_store(s->stop, true);
     return NULL;
 }
 
@@ -132,7 +138,8 @@ static enum sbx_code push_blobs(struct push *p, int layer, struct kit_manifest *
                                 struct sbx_err *err)
 {
     SBX_AUTO_PTR(kit_remote) twin = NULL;
-    struct side s = { .p = p, .ret = &m->config, .err = SBX_ERR_INIT };
+    atomic_bool stop = false;
+    struct side s = { .p = p, .ret = &m->config, .stop = &stop, .err = SBX_ERR_INIT };
     pthread_t thread;
     bool beside;
     enum sbx_code rc = p->rm->ops->twin(p->rm, &twin, err);
@@ -140,14 +147,18 @@ static enum sbx_code push_blobs(struct push *p, int layer, struct kit_manifest *
     if (rc)
         return rc;
     s.rm = twin;
+    twin->stop = p->rm->stop = &stop;
     beside = !pthread_create(&thread, NULL, push_beside, &s);
     if (!beside)
         push_beside(&s);
     rc = m->has_layer ? p->rm->ops->push_blob(p->rm, m->layer.digest, m->layer.size, layer, err)
                       : SBX_OK;
+    if (rc)
+        atomic_store(&stop, true);
     if (beside)
         pthread_join(thread, NULL);
-    if (rc || !s.rc)
+    p->rm->stop = NULL;
+    if (!s.rc || (rc && rc != SBX_CANCELED))
         return rc;
     if (err)
         *err = s.err;

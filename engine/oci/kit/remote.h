@@ -2,6 +2,8 @@
 #ifndef SBX_OCI_KIT_REMOTE_H
 #define SBX_OCI_KIT_REMOTE_H
 
+#include <stdatomic.h>
+
 #include "sbx/kit_artifact.h"
 
 #define TYPE_MANIFEST "application/vnd.oci.image.manifest.v1+json"
@@ -40,6 +42,7 @@ struct kit_remote_ops {
 struct kit_remote {
     const struct kit_remote_ops *ops;
     const char *registry, *repository; /* registries only */
+    const atomic_bool *stop; /* true: blobs that are being pushed end with SBX_CANCELED; NULL: nobody stops them */
 };
 
 /* Opens nothing on the network. For a layout `make` makes what is missing. */

@@ -37,7 +37,12 @@ static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_
 static enum sbx_code push_blob(struct kit_remote *rm, const char *digest, int64_t size, int fd,
                                struct sbx_err *err)
 {
-    return sbx_registry_push_blob(R(rm)->r, rm->repository, digest, size, fd, NULL, err);
+    enum sbx_code rc;
+
+    sbx_registry_stop_by(R(rm)->r, rm->stop);
+    rc = sbx_registry_push_blob(R(rm)->r, rm->repository, digest, size, fd, NULL, err);
+    sbx_registry_stop_by(R(rm)->r, NULL);
+    return rc;
 }
 
 static enum sbx_code mount_blob(struct kit_remote *rm, const char *digest, const char *from,

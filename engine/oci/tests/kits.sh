@@ -112,6 +112,36 @@ t 1 "another command is fetching" cache prune --all
 exec 9>&-
 t 1 "1 of " cache verify
 t 0 "blobs are whole" cache verify
+
+# --- an unpacked kit that was edited goes, and comes again from the blobs; offline
+"$SBX_BIN" cache prune --all >/dev/null
+t 0 Pushed kit push mix oci-layout:held:1.0
+held="oci-layout:held@${out##*@}" unpacked="$XDG_CACHE_HOME/sbx/kits/${out##*sha256:}"
+t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
+mv held away # from now on only the cache has it
+t 0 "1 kits are as they were unpacked" cache verify
+for change in 'echo "# evil" >>spec.yaml' 'touch files/home/more' 'rm files/home/bin/hi' 'chmod 700 files/home/bin/hi' \
+    'printf TEXT >files/workspace/docs/read.me' 'rm spec.yaml; ln -s /dev/null spec.yaml' 'mkdir .git' \
+    'mv files/home files/x; ln -s x files/home'; do
+    (cd "$unpacked" && eval "$change")
+    t 1 "differs from its blobs, removed: kit ${held##*@}" cache verify
+    is "removed after: $change" "$(ls "$XDG_CACHE_HOME/sbx/kits")" ""
+    t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
+    diff -r mix "$unpacked" || { echo "FAILED: not unpacked anew after: $change"; fail=1; }
+done
+echo "# evil" >>"$unpacked/spec.yaml"
+exec 9<"$unpacked"
+flock -s 9 # another command reads it
+t 1 "is in use" cache verify
+exec 9<&-
+t 1 "" cache verify --json
+t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
+printf x >>"$XDG_CACHE_HOME/sbx/blobs/sha256/${held##*:}" # both, so that they would agree
+t 1 "1 of 3 blobs and 1 of 1 kits were damaged" cache verify
+mv away held
+t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
+rm "$XDG_CACHE_HOME/sbx/blobs/sha256/${held##*:}"
+t 0 "1 unpacked kits have no blobs here any more and were not checked" cache verify
 mkdir "$XDG_CACHE_HOME/sbx/kits/.tmp-killed"
 t 0 "Freed 0B" cache prune
 is "leftovers" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
@@ -135,6 +165,72 @@ for side in a b; do
 done
 is "one kit and its blobs are left" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 4
 rm "$XDG_CONFIG_HOME/sbx/settings.yaml"
+
+# --- what is refused ends what is sent beside it: this server reads the layer when it was given up
+mkdir -p large/files/home
+head -c 33554432 /dev/urandom >large/files/home/noise
+printf 'schemaVersion: "2"\nkind: sandbox\nname: large\nextends: shell\nmixins: [ "%s" ]\n' "$ref" >large/spec.yaml
+cat >refuses.py <<'PY'
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+layer = threading.Event()  # it is on its way
+given_up = threading.Event()
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, **headers):
+        self.send_response(status)
+        for name, value in {"Content-Length": "0", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def do_GET(self):
+        self.answer(200 if self.path == "/v2/" else 404)
+
+    def do_HEAD(self):
+        self.answer(404)
+
+    def do_POST(self):
+        self.answer(202, Location="/v2/a/blobs/uploads/1")
+
+    def do_DELETE(self):
+        self.answer(204)
+        given_up.set()
+
+    def do_PUT(self):
+        length = int(self.headers["Content-Length"])
+        if length < 10000:
+            self.rfile.read(length)
+            layer.wait(50)
+            self.answer(403)
+            return
+        layer.set()
+        self.close_connection = True
+        given_up.wait(50)
+        while part := self.rfile.read1(1 << 20):
+            length -= len(part)
+        with open("sent.new", "w") as f:
+            f.write("in part" if length else "whole")
+        os.rename("sent.new", "sent")
+
+    def log_message(self, *_):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+server.serve_forever()
+PY
+port=$(free_port)
+python3 refuses.py "$port" &
+pids+=" $!"
+answers "$port" $!
+t 3 "403" kit push large "127.0.0.1:$port/a:1"
+for ((i = 0; i < 1000; i++)); do [ -s sent ] && break; sleep 0.01; done # until the server saw it too
+is "the layer's upload" "$(cat sent)" "in part"
+is "a warning of mixins" "$(grep -c "not-applied\|mixins" <<<"$out")" 0
 
 # --- layouts and archives, without a registry
 t 0 "Pushed oci-layout:lay@$digest" kit push mix oci-layout:lay:1.0

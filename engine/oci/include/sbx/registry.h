@@ -14,6 +14,7 @@
 #define SBX_REGISTRY_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -60,6 +61,8 @@ SBX_MUST_USE enum sbx_code sbx_registry_twin(const struct sbx_registry *r,
 void sbx_registry_close(struct sbx_registry *r); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_registry, sbx_registry_close);
 const char *sbx_registry_host(const struct sbx_registry *r);
+/** Uploads of this handle end with SBX_CANCELED once it is true. Borrowed; NULL: nobody ends them. */
+void sbx_registry_stop_by(struct sbx_registry *r, const atomic_bool *stop);
 
 /** A manifest or an index. */
 struct sbx_oci_doc {
