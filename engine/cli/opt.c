@@ -70,8 +70,10 @@ static enum sbx_code check_choice(const struct sbx_opt *o, const char *text, str
     for (size_t i = 0; o->choices[i]; i++) {
         if (!strcmp(o->choices[i], text))
             return SBX_OK;
+        if (o->some && !strcmp(o->choices[i], o->some))
+            continue;
         used += (size_t)snprintf(list + used, used < sizeof(list) ? sizeof(list) - used : 0, "%s%s",
-                                 i ? ", " : "", o->choices[i]);
+                                 *list ? ", " : "", o->choices[i]);
         if (used >= sizeof(list))
             break;
     }

@@ -23,11 +23,38 @@ const struct sbx_verb *sbx_cli_find(const struct sbx_verb *root, const char *con
     return c;
 }
 
+/* Words of other tools, and of where people look first. */
+static const struct {
+    const char *path, *word, *instead;
+} elsewhere[] = {
+    { "sbx", "images", "sbx template ls" },
+    { "sbx", "log", "sbx policy log" },
+    { "sbx", "logs", "sbx policy log" },
+    { "sbx", "pull", "sbx kit pull" },
+    { "sbx", "push", "sbx kit push" },
+    { "sbx kit", "list", "sbx cache ls" },
+    { "sbx kit", "ls", "sbx cache ls" },
+    { "sbx kit", "referrers", "sbx kit inspect --referrers" },
+    { "sbx kit", "tags", "sbx kit inspect --tags" },
+};
+
+static const char *find_elsewhere(const char *path, const char *word)
+{
+    for (size_t i = 0; i < SBX_ARRAY_LEN(elsewhere); i++)
+        if (!strcmp(elsewhere[i].path, path) && !strcmp(elsewhere[i].word, word))
+            return elsewhere[i].instead;
+    return NULL;
+}
+
 enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, const char *word,
                               struct sbx_err *err)
 {
     struct sbx_suggest s = SBX_SUGGEST_INIT(word, strlen(word));
+    const char *instead = find_elsewhere(path, word);
 
+    if (instead)
+        return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?",
+                           word, path, instead);
     for (size_t i = 0; parent == &sbx_root && i < sbx_builtin_kits_n; i++)
         if (sbx_builtin_kits[i].agent && !strcmp(word, sbx_builtin_kits[i].name))
             return sbx_err_set(err, SBX_USAGE,

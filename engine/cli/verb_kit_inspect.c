@@ -1,4 +1,5 @@
 #include <string.h>
+#include <sys/stat.h>
 
 #include "groups.h"
 #include "out.h"
@@ -169,7 +170,6 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
     line(cli, "Instructions", a->ai_filename ? a->ai_filename : a->agent_context ? "yes" : NULL);
     list(cli, "Locked", &a->locked);
     list(cli, "Warnings", &a->warnings);
-    line(cli, "Digest", a->digest);
 }
 
 struct inspect_opts {
@@ -310,11 +310,40 @@ static enum sbx_code print_yaml(struct sbx_cli *cli, const struct sbx_artifact *
     return SBX_OK;
 }
 
+/* What names the kit that was fetched: "digest", or "commit" of git; *ret NULL: it was not fetched. */
+static const char *pinned(struct sbx_cli *cli, const char **ret)
+{
+    const char *text = cli->args.v[0];
+    struct sbx_ref ref;
+    struct stat st;
+
+    *ret = NULL;
+    if (!strcmp(text, "-") || !stat(text, &st) || sbx_ref_parse(text, cli->arena, &ref, NULL))
+        return "";
+    *ret = ref.kind == SBX_REF_GIT ? ref.revision : ref.digest;
+    return ref.kind == SBX_REF_GIT ? "commit" : "digest";
+}
+
+/* Of a fetched kit, with the digest that "kit push" printed. */
+static enum sbx_code print_json(struct sbx_cli *cli, const struct sbx_artifact *a,
+                                struct sbx_err *err)
+{
+    json_t *value = sbx_artifact_json(a);
+    const char *name, *key = pinned(cli, &name);
+
+    if (value && name && json_object_set_new(value, key, json_string(name))) {
+        json_decref(value);
+        value = NULL;
+    }
+    return sbx_out_value(cli, value, err);
+}
+
 static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
 {
     struct inspect_opts *o = cli->options;
     struct sbx_remote_opts remote = { o->kit.plain_http };
     SBX_AUTO_PTR(sbx_artifact) a = NULL;
+    const char *name, *key;
     enum sbx_code rc;
 
     if (o->referrers || o->tags)
@@ -335,9 +364,11 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
     if (cli->format == SBX_FORMAT_YAML)
         return print_yaml(cli, a, err);
     if (cli->format == SBX_FORMAT_JSON)
-        return sbx_out_value(cli, sbx_artifact_json(a), err);
+        return print_json(cli, a, err);
     sbx_cli_report(cli);
     summary(cli, a);
+    key = pinned(cli, &name);
+    line(cli, *key == 'c' ? "Commit" : "Digest", name ? name : a->digest);
     return SBX_OK;
 }
 

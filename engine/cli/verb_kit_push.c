@@ -47,18 +47,14 @@ static const struct sbx_opt_group delete_groups[] = {
     SBX_GROUP("Registry", sbx_remote_rows, struct delete_opts, remote),
 };
 
-static enum sbx_code tell(struct sbx_cli *cli, const struct sbx_pushed *p, const char *reference,
-                          const char *verb, struct sbx_err *err)
+/* `key`: what `where` is, "reference" or "file". */
+static enum sbx_code tell(struct sbx_cli *cli, const struct sbx_pushed *p, const char *key,
+                          const char *where, struct sbx_err *err)
 {
-    if (p->note)
-        sbx_cli_note(cli, "note: %s", p->note);
-    if (cli->format != SBX_FORMAT_TABLE)
-        return sbx_out_value(cli,
-                             json_pack("{s:s,s:s,s:s?,s:s?}", "reference", reference, "digest",
-                                       p->digest, "image", p->image, "anchor", p->anchor),
-                             err);
-    fprintf(cli->out, "%s %s\n", verb, reference);
-    return SBX_OK;
+    return sbx_out_value(cli,
+                         json_pack("{s:s,s:s,s:s?,s:s?}", key, where, "digest", p->digest, "image",
+                                   p->image, "anchor", p->anchor),
+                         err);
 }
 
 static enum sbx_code push(struct sbx_cli *cli, struct sbx_err *err)
@@ -84,7 +80,12 @@ static enum sbx_code push(struct sbx_cli *cli, struct sbx_err *err)
     reference = sbx_place_pinned(cli->arena, &place, pushed.digest);
     if (!reference)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    return tell(cli, &pushed, reference, "Pushed", err);
+    if (pushed.note)
+        sbx_cli_note(cli, "note: %s", pushed.note);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return tell(cli, &pushed, "reference", reference, err);
+    fprintf(cli->out, "Pushed %s\n", reference);
+    return SBX_OK;
 }
 
 static enum sbx_code pack(struct sbx_cli *cli, struct sbx_err *err)
@@ -103,12 +104,12 @@ static enum sbx_code pack(struct sbx_cli *cli, struct sbx_err *err)
     sbx_cli_report(cli);
     if (rc)
         return rc;
-    return tell(cli, &packed,
-                sbx_arena_printf(
-                    cli->arena, "%s@%s",
-                    cli->format == SBX_FORMAT_TABLE ? sbx_out_clean(cli->arena, o->file) : o->file,
-                    packed.digest),
-                "Packed", err);
+    if (packed.note)
+        sbx_cli_note(cli, "note: %s", packed.note);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return tell(cli, &packed, "file", o->file, err);
+    fprintf(cli->out, "Packed %s@%s\n", sbx_out_clean(cli->arena, o->file), packed.digest);
+    return SBX_OK;
 }
 
 static enum sbx_code delete (struct sbx_cli *cli, struct sbx_err *err) {

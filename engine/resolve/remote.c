@@ -110,11 +110,19 @@ enum sbx_code sbx_remote_require_immutable(const struct sbx_remote *remote,
                                            struct sbx_err *err)
 {
     enum sbx_code rc = sbx_ref_require_immutable(ref, err);
-    struct sbx_err unused = SBX_ERR_INIT;
+    struct sbx_err why = SBX_ERR_INIT, first;
     const char *now = NULL;
 
-    if (!rc || !remote->look || remote->look(remote->data, ref, true, arena, &now, &unused))
+    if (!rc || !remote->look)
         return rc;
+    if (remote->look(remote->data, ref, true, arena, &now, &why)) {
+        if (err) {
+            first = *err;
+            sbx_err_set(err, rc, "%s (what it is now could not be looked up: %s)", first.text,
+                        why.text);
+        }
+        return rc;
+    }
     return sbx_err_set(
         err, rc,
         "kit reference \"%.200s\" can move: kits are taken by digest or commit only; "

@@ -35,6 +35,15 @@ out=$(timeout 60 "$SBX_BIN" template load --runtime oci not-an-image.tar 2>&1)
 [[ $(grep -o not-an-image.tar <<<"$out" | wc -l) -le 1 ]] || bad "template load: $out"
 t 2 'unknown command "rnu" for "sbx"; did you mean "run"?' rnu
 t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit validat
+t 2 'unknown command "tags" for "sbx kit"; did you mean "sbx kit inspect --tags"?' kit tags ghcr.io/me/kit
+t 2 'did you mean "sbx kit inspect --referrers"?' kit referrers ghcr.io/me/kit:1
+t 2 'did you mean "sbx cache ls"?' kit ls
+t 2 'did you mean "sbx template ls"?' images
+t 2 'did you mean "sbx policy log"?' logs box
+t 2 "--output xml: want one of table, json, yaml" ls --output xml
+lacks sarif ls --output xml # only kit validate takes it
+: >archive.tar
+t 2 'unpack an archive of "sbx kit pack" (tar -xf) and write oci-layout:DIRECTORY@sha256:' kit pull archive.tar pulled
 t 2 "want bash, zsh or fish" completion tcsh
 t 2 'unknown command "nonsense" for "sbx"' help nonsense
 t 2 'unknown command "alow" for "sbx policy"; did you mean "allow"?' help policy alow
@@ -47,6 +56,17 @@ t 2 "docker logout ghcr.io" logout ghcr.io
 t 2 "sbx policy allow network example.com" policy allow example.com
 t 0 "no account is needed" login --username me --password-stdin
 t 0 "no account is needed" logout --yes
+
+# A reader that has seen enough is no error to tell of: a pipe that nobody reads any more.
+mkfifo pipe
+exec 7<>pipe 8>pipe 7<&-
+for words in "--help" "kit schema" "cache ls --json" "kit inspect claude" "kit inspect claude --json"; do
+    # shellcheck disable=SC2086
+    said=$(timeout 60 "$SBX_BIN" $words 2>&1 >&8)
+    status=$?
+    [[ $status != 0 && $said != *"standard output"* ]] || bad "sbx $words into a closed pipe: $status, $said"
+done
+exec 8>&-
 
 # Options with values of the wrong kind.
 t 2 "--cpus lots: want a number" create shell --cpus lots
@@ -139,7 +159,8 @@ for command in "validate" "validate --json" "validate --output sarif" "inspect" 
     check 1 "write to standard output: No space left on device" bash -c '"$SBX_BIN" kit $0 hello >/dev/full' "$command"
 done
 check 1 "No space left" bash -c '"$SBX_BIN" kit schema >/dev/full'
-check 1 "write to standard output: Broken pipe" bash -c 'exec {out}> >(:) && wait $! && "$SBX_BIN" kit validate --output sarif hello >&$out'
+check 1 "[]" bash -c 'exec {out}> >(:) && wait $! && said=$("$SBX_BIN" kit validate --output sarif hello 2>&1 >&$out)
+    status=$?; echo "[$said]"; exit $status'
 mkfifo pipe.yaml
 t 1 "" kit validate pipe.yaml
 t 0 "schemaVersion" kit inspect hello --output yaml
@@ -193,6 +214,7 @@ value balanced 'v["preset"]' policy reset --force --json
 value True 'v["reset"]' reset --force --json
 json 0 kit schema --json
 json 0 kit pack ./mixin -o packed.tar -t 1 --json
+value "packed.tar False" 'v["file"] + " " + str("reference" in v)' kit pack ./mixin -o packed.tar -t 1 --json
 json 0 cache ls --json
 json 0 ls --json
 json 0 policy ls --json

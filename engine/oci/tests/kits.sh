@@ -80,6 +80,9 @@ t 0 '"TOOLS"' plan shell ws --kit "${ref#oci://}" --output json
 t 1 "write what it is now: $ref" plan shell ws --kit "oci://$plain/team/tools:1.0"
 t 1 "a registry reference must name a digest" plan shell ws --kit "$plain/team/tools"
 t 0 "tools" kit inspect "$plain/team/tools:1.0"
+[[ $out == *"Digest         $digest"* ]] || { echo "FAILED: kit inspect names no digest: $out"; fail=1; }
+is "the digest as JSON" "$("$SBX_BIN" kit inspect "$ref" --json | jq -r .digest)" "$digest"
+is "no digest of a directory" "$("$SBX_BIN" kit inspect ./mix --json | jq -r .digest)" null
 t 0 "VALID: tools (mixin)" kit validate "$ref"
 cat >child/spec.yaml <<KIT
 schemaVersion: "2"
@@ -96,6 +99,7 @@ t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
 t 0 '"TOOLS"' plan ./child ws --output json
 t 0 "Pulled" kit pull "$ref" offline
 t 1 "a registry reference must name a digest" plan shell ws --kit "oci://$plain/team/tools:1.0"
+[[ $out == *"could not be looked up: "*"$plain"* ]] || { echo "FAILED: not told why: $out"; fail=1; }
 rm -rf "$XDG_CACHE_HOME/sbx/kits"
 t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json # from the blobs
 

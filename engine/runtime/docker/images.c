@@ -126,7 +126,8 @@ enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
         return rc;
     if (pull == SBX_PULL_NEVER)
         return sbx_err_set(err, SBX_NOT_FOUND,
-                           "the Engine does not have it, and pulling was not allowed");
+                           "the Engine does not have it, and pulling was not allowed; --pull missing "
+                           "fetches it");
     rc = docker_pull(d, reference, progress, err);
     if (!rc)
         tell_foreign(d, reference, progress);

@@ -65,7 +65,9 @@ enum sbx_code oci_image_ensure(struct sbx_runtime *rt, const char *reference, en
     if (!rc)
         rc = sbx_store_find(store, reference, arena, &image, err);
     if (rc == SBX_NOT_FOUND && pull == SBX_PULL_NEVER)
-        return sbx_err_set(err, rc, "not in the local store, and pulling was not allowed");
+        return sbx_err_set(err, rc,
+                           "not in the local store, and pulling was not allowed; --pull missing "
+                           "fetches it");
     if (rc == SBX_NOT_FOUND && pull == SBX_PULL_MISSING) {
         rc = fetch(store, reference, progress, err);
         if (rc)
