@@ -122,7 +122,8 @@ const struct sbx_verb sbx_verb_policy_suggest = {
              "one parent\n"
              "become a wildcard. This machine, private addresses and what a deny rule names are never "
              "opened: they\n"
-             "are listed as refused. Works after the sandbox was removed.",
+             "are listed as refused. A host whose verdict changed counts by the last one. Works after the sandbox "
+             "was removed.",
     .example = "sbx run --learn --kit ./my-kit shell\n"
                "sbx policy suggest shell-project >>my-kit/spec.yaml",
     .min = 1,

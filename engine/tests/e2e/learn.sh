@@ -21,10 +21,11 @@ exits "a deny rule counts" 0 sbx policy deny network git.example.com --sandbox "
 is "at once" "$(code http://git.example.com/)" 403
 is "inspect says what it is" "$(sbx inspect "$name" --json | jq .learned)" true
 sbx policy suggest "$name" >"$work/suggested" 2>"$work/notes"
-has "the install step and what came later, as four names below one parent" "$(cat "$work/suggested")" \
+has "the install step and what came later, as three names below one parent" "$(cat "$work/suggested")" \
     '- "*.example.com:80" # exec, install/asker/1'
-has "which they were" "$(cat "$work/suggested")" "# api.example.com:80, cdn.example.com:80, denied.example.com:80, git.example.com:80"
+has "which they were" "$(cat "$work/suggested")" "# api.example.com:80, cdn.example.com:80, denied.example.com:80"$'\n'
 has "what was refused" "$(cat "$work/suggested")" "#   10.0.0.1:80 (private) exec"
+has "and what was allowed before a rule denied it" "$(cat "$work/suggested")" "#   git.example.com:80 (rule) exec"
 has "this machine too" "$(cat "$work/suggested")" "#   host.docker.internal:9 (default-deny) exec"
 is "nothing to note" "$(cat "$work/notes")" ""
 exits "on one that exists" 2 sbx run --learn --name "$name" -d
