@@ -121,8 +121,8 @@ static const char *parent_of(const char *key)
     return is_shared(name) ? NULL : dot + 1;
 }
 
-/* PARENT:PORT -> number of names below it. */
-static json_t *count_parents(const json_t *allow)
+/* PARENT:PORT -> number of names below it; none of one below which a name was refused: a wildcard would open it. */
+static json_t *count_parents(const json_t *allow, const json_t *refused)
 {
     json_t *parents = json_object();
     const char *key;
@@ -134,6 +134,12 @@ static json_t *count_parents(const json_t *allow)
         if (parent && json_object_set_new(parents, parent,
                                           json_integer(json_integer_value(json_object_get(parents, parent)) + 1)))
             return NULL;
+    }
+    json_object_foreach ((json_t *)refused, key, one) {
+        const char *parent = parent_of(key);
+
+        if (parent)
+            json_object_del(parents, parent);
     }
     return parents;
 }
@@ -181,9 +187,9 @@ static int join(json_t *rules, const char *pattern, const char *key, const json_
                : 0;
 }
 
-static json_t *rules_of(const json_t *allow)
+static json_t *rules_of(const json_t *allow, const json_t *refused)
 {
-    json_t *parents = count_parents(allow), *rules = json_object(), *one;
+    json_t *parents = count_parents(allow, refused), *rules = json_object(), *one;
     const char *key;
 
     json_object_foreach ((json_t *)allow, key, one) {
@@ -221,7 +227,7 @@ static json_t *with_lists(const json_t *rules, bool allow)
 
 json_t *sbx_suggest_rules(const json_t *asked)
 {
-    json_t *rules = rules_of(json_object_get(asked, "allow"));
+    json_t *rules = rules_of(json_object_get(asked, "allow"), json_object_get(asked, "refused"));
     json_t *result = json_pack("{s:{s:{s:o}}, s:o, s:o}", "permissions", "network", "allow",
                                sorted_keys(rules), "rules", with_lists(rules, true), "refused",
                                with_lists(json_object_get(asked, "refused"), false));

@@ -120,7 +120,7 @@ const struct sbx_verb sbx_verb_policy_suggest = {
              "Prints\n"
              "permissions.network.allow with hosts and ports, the step behind each; three names below "
              "one parent\n"
-             "become a wildcard. This machine, private addresses and what a deny rule names are never "
+             "become a wildcard, unless another name there was refused. This machine, private addresses and what a deny rule names are never "
              "opened: they\n"
              "are listed as refused. A host whose verdict changed counts by the last one. Works after the sandbox "
              "was removed.",

@@ -168,6 +168,8 @@ j 'v["permissions"]["network"]["allow"] == ["is.example.com:443"]' policy sugges
 j '[(r["host"], r["reason"], r["count"]) for r in v["refused"]] == [("was.example.com:443", "rule", 1)]' policy suggest changed --json
 t 0 '- "*.cdn.example.com:443" # agent, install/hello/1' policy suggest gone
 t 0 "#   localhost:5432 (loopback) startup" policy suggest gone
+{ for host in a b c; do asked $host.cdn.example.com 443; asked $host.cdn.example.com 80; done; asked d.cdn.example.com 443 deny rule; } >"$work/state/sbx/logs/sibling.jsonl"
+j 'v["permissions"]["network"]["allow"] == ["*.cdn.example.com:80", "a.cdn.example.com:443", "b.cdn.example.com:443", "c.cdn.example.com:443"]' policy suggest sibling --json # never open what was refused
 mkdir "$work/learned"
 { printf 'schemaVersion: "2"\nname: learned\nkind: mixin\n'; "$SBX_BIN" policy suggest gone 2>/dev/null; } >"$work/learned/spec.yaml"
 t 0 "VALID:" kit validate "$work/learned"
