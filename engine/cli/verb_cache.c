@@ -212,8 +212,8 @@ static enum sbx_code print_verified(struct sbx_cli *cli, const struct verified *
                              err);
     if (found->unknown)
         sbx_cli_note(cli,
-                     "note: %zu unpacked kits have no blobs here any more and were not checked; "
-                     "\"sbx cache prune --all\" lets them be fetched anew",
+                     "note: %zu unpacked kits were not checked: a blob of theirs is not here any more, or "
+                     "nothing can be written; \"sbx cache prune --all\" lets them be fetched anew",
                      found->unknown);
     if (!found->n_bad)
         fprintf(cli->out, "%zu blobs are whole, %zu kits are as they were unpacked\n",

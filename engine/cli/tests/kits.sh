@@ -176,6 +176,7 @@ t 0 VALID kit validate "$ref"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     # shellcheck disable=SC2016
     check 0 VALID unshare -m bash -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && "$2" kit validate "$3"' _ "$work/cache" "$SBX_BIN" "$ref"
+    check 0 "1 unpacked kits were not checked" unshare -m bash -c 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && "$2" cache verify' _ "$work/cache" "$SBX_BIN"
 fi
 
 finish 72

@@ -149,6 +149,9 @@ enum sbx_code sbx_kit_verify(struct sbx_cache *cache, const char *name, enum sbx
         return sbx_err_errno(err, "%s", path);
     if (kit < 0 || !sbx_digest_valid(digest))
         return SBX_OK;
+    *ret = SBX_KIT_UNKNOWN;
+    if (access(path, W_OK) && errno == EROFS) /* nowhere to unpack it */
+        return SBX_OK;
     rc = kit_work_make(sbx_cache_dir(cache), &tmp, &made, err);
     if (rc)
         return rc;

@@ -67,7 +67,7 @@ SBX_MUST_USE enum sbx_code sbx_kit_unpack(const struct sbx_kit_io *io, const str
 enum sbx_kit_state {
     SBX_KIT_WHOLE,
     SBX_KIT_CHANGED, /**< it differs from its blobs, or they make no kit */
-    SBX_KIT_UNKNOWN, /**< one of its blobs is not in the cache */
+    SBX_KIT_UNKNOWN, /**< one of its blobs is not in the cache, or the cache is read-only */
 };
 /**
  * Is an unpacked kit of the cache, CACHE/kits/NAME, what its blobs say? They are verified too. Under
