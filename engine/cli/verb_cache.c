@@ -115,7 +115,7 @@ struct verified {
     json_t *damaged, *changed, *unchecked; /* names */
 };
 
-/* "blob", "kit"; others have nothing to be checked against. */
+/* Others than these have nothing that they ought to be. */
 static enum sbx_code check(struct sbx_cache *cache, const struct sbx_cache_entry *e,
                            enum sbx_kit_state *ret, struct sbx_err *err)
 {
@@ -127,6 +127,8 @@ static enum sbx_code check(struct sbx_cache *cache, const struct sbx_cache_entry
         rc = sbx_kit_verify(cache, e->name, ret, err);
     else if (!strcmp(e->kind, "blob"))
         rc = sbx_cache_check(cache, e, &good, err);
+    else if (!strcmp(e->kind, "git"))
+        *ret = SBX_KIT_UNKNOWN; /* the objects of its commit are not kept */
     if (!rc && !good)
         *ret = SBX_KIT_CHANGED;
     return rc;
@@ -212,7 +214,7 @@ static enum sbx_code print_verified(struct sbx_cli *cli, const struct verified *
                              err);
     if (found->unknown)
         sbx_cli_note(cli,
-                     "note: %zu unpacked kits were not checked: a blob of theirs is not here any more, or "
+                     "note: %zu unpacked kits were not checked: from git, a blob is not here any more, or "
                      "nothing can be written; \"sbx cache prune --all\" lets them be fetched anew",
                      found->unknown);
     if (!found->n_bad)

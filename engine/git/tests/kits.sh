@@ -49,6 +49,8 @@ for i in 1 2 3 4; do "$SBX_BIN" kit validate "$http#ref=$two&dir=kits/tools" >"a
 for i in 1 2 3 4; do wait "${all[i]}" || { echo "FAILED: one of four at once: $(cat "at-once.$i")"; fail=1; }; done
 is "four at once fetch once" "$(grep -c POST requests)" 1
 
+t 0 "Commit         $one" kit inspect "$http#ref=$one&dir=kits/tools"
+t 0 "unpacked kits were not checked: from git" cache verify
 t 0 "Pulled $http#ref=$one&dir=kits/tools into mine" kit pull "$http#ref=$one&dir=kits/tools" mine
 diff -r mine "$XDG_CACHE_HOME/sbx/git/$one/kits/tools" 2>/dev/null || (cd "$work" && git -C repo show "$one:kits/tools/spec.yaml" | cmp - mine/spec.yaml) || fail=1
 t 1 "exists and is not an empty directory" kit pull "$http#ref=$one&dir=kits/tools" mine

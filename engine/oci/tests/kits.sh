@@ -145,7 +145,7 @@ t 1 "1 of 3 blobs and 1 of 1 kits were damaged" cache verify
 mv away held
 t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
 rm "$XDG_CACHE_HOME/sbx/blobs/sha256/${held##*:}"
-t 0 "1 unpacked kits were not checked: a blob of theirs is not here any more" cache verify
+t 0 "1 unpacked kits were not checked: from git, a blob is not here any more" cache verify
 mkdir "$XDG_CACHE_HOME/sbx/kits/.tmp-killed"
 t 0 "Freed 0B" cache prune
 is "leftovers" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
