@@ -108,6 +108,8 @@ enum sbx_code sbx_question_ask(struct sbx_cli *cli, const char *sandbox, const c
     if (!ret->value)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     ret->verdict = sbx_policy_judge(ret->policy, &ret->host, ret->port);
+    if (json_is_true(json_object_get(config, "learn")))
+        ret->verdict = sbx_policy_learn(&ret->host, ret->verdict);
     rc = judge_addresses(ret, json_object_get(json_object_get(config, "hosts"), ret->host.text), err);
     if (!rc && ret->address && !(ret->address = sbx_arena_strdup(cli->arena, ret->address)))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");

@@ -59,7 +59,7 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
                 sbx_out_clean(cli->arena, v->rule->text));
     if (udp)
         fprintf(cli->out, "Reason: UDP is not forwarded\n");
-    else if (!allowed) {
+    else if (!v->rule || !allowed) {
         if (q->address)
             fprintf(cli->out, "Address: %s (network.hosts of settings.yaml)\n",
                     sbx_out_clean(cli->arena, q->address));

@@ -24,41 +24,18 @@ const struct sbx_addresses *sbx_config_find(const struct sbx_config *c, const ch
     return h ? &h->addresses : NULL;
 }
 
-/* The names of this machine, as the sandbox knows them. */
-static bool is_ours(const char *name)
-{
-    static const char suffix[] = "docker.internal";
-    size_t len = strlen(name), n = sizeof(suffix) - 1;
-
-    return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
-}
-
-/* What is closed by a rule, by its kind or for want of consent stays closed. */
-static bool learns(const struct sbx_config *c, const struct sbx_host *host,
-                   const struct sbx_verdict *v)
-{
-    return c->learn && host->kind == SBX_HOST_NAME && !is_ours(host->text) && v->decision == SBX_DENY && !v->rule &&
-           strcmp(v->reason, "default-deny") == 0;
-}
-
 struct sbx_verdict sbx_config_judge(const struct sbx_config *c, const struct sbx_host *host,
                                     uint16_t port)
 {
     struct sbx_verdict v = sbx_policy_judge(c->policy, host, port);
 
-    if (learns(c, host, &v))
-        v = (struct sbx_verdict){ .decision = SBX_ALLOW, .reason = "learn" };
-    return v;
+    return c->learn ? sbx_policy_learn(host, v) : v;
 }
 
 bool sbx_config_could_allow(const struct sbx_config *c, const struct sbx_host *host)
 {
-    struct sbx_verdict v;
-
-    if (sbx_policy_could_allow(c->policy, host))
-        return true;
-    v = sbx_policy_judge(c->policy, host, 443);
-    return learns(c, host, &v);
+    return sbx_policy_could_allow(c->policy, host) ||
+           (c->learn && sbx_config_judge(c, host, 443).decision == SBX_ALLOW);
 }
 
 bool sbx_watch_changed(const struct sbx_watch *w)

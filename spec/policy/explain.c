@@ -125,5 +125,6 @@ void sbx_verdict_explain(const struct sbx_policy *p, const struct sbx_verdict *v
         snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s (rule %.60s of %.60s)", target,
                  v->rule->text ? v->rule->text : "", v->rule->origin ? v->rule->origin : "?");
     else
-        snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s", target);
+        snprintf(out, SBX_EXPLAIN_MAX, "allowed: %s%s", target,
+                 strcmp(v->reason, "learn") ? "" : " (no rule; the sandbox was made with --learn, which records it)");
 }

@@ -99,6 +99,23 @@ static struct sbx_verdict judge_address(const struct sbx_policy *p, const struct
     return v;
 }
 
+/* The names of this machine, as the sandbox knows them. */
+static bool is_ours(const char *name)
+{
+    static const char suffix[] = "docker.internal";
+    size_t len = strlen(name), n = sizeof(suffix) - 1;
+
+    return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
+}
+
+struct sbx_verdict sbx_policy_learn(const struct sbx_host *host, struct sbx_verdict v)
+{
+    if (host->kind != SBX_HOST_NAME || is_ours(host->text) || v.decision != SBX_DENY || v.rule ||
+        strcmp(v.reason, "default-deny") != 0)
+        return v;
+    return (struct sbx_verdict){ .decision = SBX_ALLOW, .reason = "learn" };
+}
+
 struct sbx_verdict sbx_policy_judge_address(const struct sbx_policy *p,
                                             const struct in6_addr *address, uint16_t port)
 {

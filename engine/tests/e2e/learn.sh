@@ -15,6 +15,9 @@ inside() { timeout 30 "$SBX_BIN" --app-name "$app" --no-input exec -u 0 "$name" 
 code() { inside curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>&1; }
 is "so may a program" "$(code http://git.example.com/)" 200
 is "and one that knows no proxy" "$(inside env -u http_proxy -u HTTP_PROXY curl -sS -m 30 -o /dev/null -w '%{http_code}' http://denied.example.com/)" 200
+exits "policy check knows it" 0 sbx policy check network git.example.com:80 --sandbox "$name"
+has "and why" "$out" "made with --learn"
+exits "policy check of this machine" 4 sbx policy check network host.docker.internal:9 --sandbox "$name"
 is "but this machine stays closed" "$(code http://host.docker.internal:9/)" 403
 is "and addresses" "$(code http://10.0.0.1/)" 403
 has "three names below one parent are a wildcard" "$(sbx policy suggest "$name")" '- "*.example.com:80" # exec, install/asker/1'

@@ -121,7 +121,7 @@ struct sbx_verdict {
     enum sbx_decision decision;
     const struct sbx_rule *rule; /**< of the policy; NULL: no rule applied */
     /**
-     * Stable, static. Allowed: "rule", "public" (an address). Denied: "rule", "default-deny",
+     * Stable, static. Allowed: "rule", "public" (an address), "learn" (N13). Denied: "rule", "default-deny",
      * "consent" (only a kit's unapproved rule would allow it), else the class of the address:
      * "loopback", "metadata", "gate", "private", "link-local", "documentation", "translated",
      * "special".
@@ -133,6 +133,11 @@ struct sbx_verdict {
 /** Judge a name or literal address and port, before resolving. Deny wins (S5). */
 struct sbx_verdict sbx_policy_judge(const struct sbx_policy *p, const struct sbx_host *host,
                                     uint16_t port);
+/**
+ * What becomes of a verdict of sbx_policy_judge() in a sandbox that learns (N13): a public host that no rule
+ * speaks of passes. What is closed by a rule, by its kind or for want of consent stays closed.
+ */
+struct sbx_verdict sbx_policy_learn(const struct sbx_host *host, struct sbx_verdict verdict);
 /**
  * Judge one resolved address of an allowed name (N3): public addresses pass; private, loopback,
  * link-local, special ones only where a rule names the address or a CIDR with it; metadata never;

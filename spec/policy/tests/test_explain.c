@@ -128,6 +128,41 @@ static void the_first_rule_that_decides_is_named(void **state)
     assert_string_equal(sbx_policy_judge(p, &host, 1).rule->id, "-a.b.c:1");
 }
 
+static void who_learns_passes_public_hosts_that_no_rule_speaks_of(void **state)
+{
+    static const struct {
+        const char *rules[RULES], *target, *want;
+    } rows[] = {
+        { { "+b.com", NULL }, "a.com:80", "learn" },
+        { { "-a.com:443", NULL }, "a.com:80", "learn" },
+        { { "-a.com", NULL }, "a.com:80", "rule" },
+        { { "+a.com", NULL }, "a.com:80", "rule" },
+        { { "k+localhost:80", NULL }, "host.docker.internal:80", "consent" },
+        { { NULL }, "host.docker.internal:80", "default-deny" },
+        { { NULL }, "x.docker.internal:80", "default-deny" },
+        { { NULL }, "xdocker.internal:80", "learn" },
+        { { NULL }, "localhost:80", "loopback" },
+        { { NULL }, "metadata.google.internal:80", "metadata" },
+        { { NULL }, "1.1.1.1:80", "default-deny" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        SBX_AUTO_PTR(sbx_policy) p = NULL;
+        struct sbx_verdict v;
+        struct sbx_host host;
+        char text[SBX_EXPLAIN_MAX];
+        uint16_t port;
+
+        build(rows[i].rules, &p);
+        assert_int_equal(sbx_target_parse(rows[i].target, strlen(rows[i].target), 0, &host, &port, NULL), SBX_OK);
+        v = sbx_policy_learn(&host, sbx_policy_judge(p, &host, port));
+        sbx_verdict_explain(p, &v, NULL, &host, port, text);
+        if (strcmp(v.reason, rows[i].want) || !strstr(text, "--learn") != !!strcmp(v.reason, "learn"))
+            fail_msg("row %zu: %s: %s", i, v.reason, text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_verdict_says_what_to_do),
         cmocka_unit_test(an_address_that_needs_its_own_rule_is_told_with_that_rule),
         cmocka_unit_test(the_first_rule_that_decides_is_named),
+        cmocka_unit_test(who_learns_passes_public_hosts_that_no_rule_speaks_of),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
