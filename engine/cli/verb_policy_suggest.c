@@ -120,10 +120,11 @@ const struct sbx_verb sbx_verb_policy_suggest = {
              "Prints\n"
              "permissions.network.allow with hosts and ports, the step behind each; three names below "
              "one parent\n"
-             "become a wildcard, unless another name there was refused. This machine, private addresses and what a deny rule names are never "
-             "opened: they\n"
-             "are listed as refused. A host whose verdict changed counts by the last one. Works after the sandbox "
-             "was removed.",
+             "become a wildcard, unless another name there was refused. This machine, private addresses "
+             "and what a\n"
+             "deny rule names are never opened: they are listed as refused. A host whose verdict changed "
+             "counts by the\n"
+             "last one. Works after the sandbox was removed.",
     .example = "sbx run --learn --kit ./my-kit shell\n"
                "sbx policy suggest shell-project >>my-kit/spec.yaml",
     .min = 1,
