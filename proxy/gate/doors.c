@@ -143,11 +143,13 @@ static void on_listener(struct sbx_source *s, uint32_t events)
 static enum sbx_code keep_doors(struct sbx_doors *d, char *text, const int *fds, unsigned nfds,
                                 int *ret_udp, struct sbx_err *err)
 {
-    char *save = NULL, *word = strtok_r(text, " \n", &save);
+    char *save = NULL, *word;
     unsigned i = 0;
 
-    if (!word || strcmp(word, "ok") != 0)
-        return sbx_err_set(err, SBX_FAILED, "helper refuses the doors: %.200s", word ? word : "");
+    text[strcspn(text, "\n")] = '\0';
+    if (strncmp(text, "ok ", 3) != 0)
+        return sbx_err_set(err, SBX_FAILED, "helper refuses the doors: %.200s", text);
+    word = strtok_r(text, " ", &save);
     while ((word = strtok_r(NULL, " \n", &save))) {
         if (i == nfds)
             return sbx_err_set(err, SBX_SYNTAX, "helper sent %u doors and names more", nfds);

@@ -53,6 +53,7 @@ struct sbx_gate {
     struct sbx_config *config;
     struct sbx_watch watch;
     struct sbx_err config_fault; /**< of the newest file, if it was bad and the old rules stay */
+    struct sbx_source signals;   /**< signalfd: SIGTERM, SIGINT */
     struct sbx_source notify;    /**< inotify of the configuration's directory, or fd -1 */
     struct sbx_timer poll;       /**< instead of it */
     struct sbx_log log;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -176,6 +177,31 @@ static enum sbx_code open_tls(struct sbx_gate *g, const struct options *o, struc
     return rc;
 }
 
+static void ending(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGINT);
+}
+
+static void on_signal(struct sbx_source *s, uint32_t events)
+{
+    (void)events;
+    sbx_container_of(s, struct sbx_gate, signals)->loop.stop = true;
+}
+
+/* As events of the loop: a handler could run just before the loop begins to wait, and nobody would wake it. */
+static enum sbx_code watch_signals(struct sbx_gate *g, struct sbx_err *err)
+{
+    sigset_t set;
+
+    ending(&set);
+    g->signals = (struct sbx_source){ .fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), .on = on_signal };
+    if (g->signals.fd < 0 || sbx_loop_add(&g->loop, &g->signals, EPOLLIN))
+        return sbx_err_errno(err, "signalfd");
+    return SBX_OK;
+}
+
 static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, struct sbx_err *err)
 {
     enum sbx_code rc = sbx_loop_init(&g->loop, err);
@@ -185,12 +211,14 @@ static enum sbx_code open_gate(struct sbx_gate *g, const struct options *o, stru
     sbx_list_init(&g->idle);
     sbx_list_init(&g->dead);
     sbx_list_init(&g->idle_dests);
-    g->notify.fd = -1;
+    g->notify.fd = g->signals.fd = -1;
     g->watch.dirfd = o->config_dir;
     g->ended_fd = o->ended;
     g->started_at = g->loop.now;
     g->h2_spare = SBX_GATE_H2_SPARE;
     size_gate(g);
+    if (!rc)
+        rc = watch_signals(g, err);
     if (!rc)
         rc = sbx_pool_init(&g->pool, err);
     if (!rc)
@@ -248,23 +276,16 @@ static void close_gate(struct sbx_gate *g)
     log_life(g, "end", g->end_reason);
     sbx_log_release(&g->log);
     sbx_loop_close(&g->loop, &g->notify);
+    sbx_loop_close(&g->loop, &g->signals);
     sbx_pool_release(&g->pool);
     sbx_upstream_free(g->upstream);
     sbx_config_unref(g->config);
     sbx_loop_release(&g->loop);
 }
 
-static volatile sig_atomic_t terminated;
-
-static void on_term(int sig)
-{
-    (void)sig;
-    terminated = 1;
-}
-
 static void serve(struct sbx_gate *g)
 {
-    while (!g->loop.stop && !terminated) {
+    while (!g->loop.stop) {
         sbx_loop_round(&g->loop);
         sbx_gate_free_dead(g);
     }
@@ -297,8 +318,9 @@ static int run(struct sbx_gate *g, struct options *o)
 int main(int argc, char **argv)
 {
     static struct sbx_gate gate;
-    struct sigaction term = { .sa_handler = on_term }, ignore = { .sa_handler = SIG_IGN };
+    struct sigaction ignore = { .sa_handler = SIG_IGN };
     struct options o = { 0 };
+    sigset_t set;
     int rc = parse_options(argc, argv, &o);
 
     if (rc)
@@ -306,8 +328,8 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, SBX_GATE_BUFFER / 2); /* fixed: what a crowd's buffers took goes back to the system */
     /* A name server that is silent holds a thread of the resolver for 4 s, a little longer than anybody waits. */
     setenv("RES_OPTIONS", "timeout:1 attempts:4", 1);
-    sigaction(SIGTERM, &term, NULL);
-    sigaction(SIGINT, &term, NULL);
+    ending(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL); /* before there are threads: none of them takes it */
     sigaction(SIGPIPE, &ignore, NULL);
     sigaction(SIGHUP, &ignore, NULL);
     return run(&gate, &o);
