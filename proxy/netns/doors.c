@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "place.h"
 
 #define BACKLOG 4096 /* connections not yet accepted; the kernel's own default limit, somaxconn */
+
+#define REFUSED_AT_ONCE 256 /* connections; then the helper looks at its clients again: 2 ms */
 
 #ifndef IPV6_TRANSPARENT
 #define IPV6_TRANSPARENT 75
@@ -67,37 +70,25 @@ enum sbx_code sbx_doors_open(bool ipv6, struct sbx_doors *ret, struct sbx_err *e
         rc = open4(SOCK_DGRAM, &ret->udp4, err);
     if (!rc && ipv6)
         rc = open6(&ret->tcp6, err);
-    /* Once through the listening state: the kernel then forgets that the port was bound with
-     * SO_REUSEADDR, and nothing inside can bind beside it. */
-    if (!rc)
-        rc = sbx_doors_serve(ret, err);
-    if (!rc)
-        sbx_doors_refuse(ret);
+    /* They listen from now on, whether there is a gate or not: beside a listener nobody can bind, while
+     * between any other state and that one there is a moment in which a program inside can. */
+    if (!rc && (listen(ret->tcp4, BACKLOG) || (ret->tcp6 >= 0 && listen(ret->tcp6, BACKLOG))))
+        rc = sbx_err_errno(err, "listen at a door");
     return rc;
 }
 
-static enum sbx_code tcp_serve(int fd, struct sbx_err *err)
+static void tcp_refuse(int listener)
 {
-    if (set(fd, SOL_SOCKET, SO_REUSEADDR, 1) || listen(fd, BACKLOG))
-        return sbx_err_errno(err, "listen at a door");
-    return SBX_OK;
-}
+    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 
-enum sbx_code sbx_doors_serve(const struct sbx_doors *doors, struct sbx_err *err)
-{
-    enum sbx_code rc = tcp_serve(doors->tcp4, err);
+    for (int i = 0; i < REFUSED_AT_ONCE; i++) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 
-    if (!rc && doors->tcp6 >= 0)
-        rc = tcp_serve(doors->tcp6, err);
-    if (rc)
-        sbx_doors_refuse(doors);
-    return rc;
-}
-
-static void tcp_refuse(int fd)
-{
-    set(fd, SOL_SOCKET, SO_REUSEADDR, 0); /* so nobody else may bind the port */
-    shutdown(fd, SHUT_RD);                /* a listener stops listening, but stays bound */
+        if (fd < 0)
+            return;
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        close(fd);
+    }
 }
 
 void sbx_doors_refuse(const struct sbx_doors *doors)

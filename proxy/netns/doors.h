@@ -12,7 +12,7 @@
 
 /**
  * One TCP listener a family and one UDP socket for DNS, bound where the rules send packets.
- * They stay bound for as long as this process lives, so nothing inside can take their ports.
+ * They stay bound, and listen, for as long as this process lives, so nothing inside can take their ports.
  */
 struct sbx_doors {
     int tcp4, tcp6, udp4; /* tcp6 is -1 on a kernel without IPv6 */
@@ -22,13 +22,10 @@ struct sbx_doors {
         -1, -1, -1                                                                                 \
     }
 
-/** Make and bind them in the current namespace, refusing. Needs CAP_NET_ADMIN (IP_TRANSPARENT). */
+/** Make and bind them in the current namespace, and listen. Needs CAP_NET_ADMIN (IP_TRANSPARENT). */
 SBX_MUST_USE enum sbx_code sbx_doors_open(bool ipv6, struct sbx_doors *ret, struct sbx_err *err);
 
-/** A gate is here: listen. Needs no capability. */
-SBX_MUST_USE enum sbx_code sbx_doors_serve(const struct sbx_doors *doors, struct sbx_err *err);
-
-/** No gate: connections are reset at once, waiting ones too. */
+/** No gate: reset the connections that wait, within reason; where more are left a listener stays readable. */
 void sbx_doors_refuse(const struct sbx_doors *doors);
 
 #define SBX_DNS_QUESTION_MAX 512 /* bytes; RFC 1035 4.2.1. Longer ones are cut, and fail too */

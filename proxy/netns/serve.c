@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIXED 4   /* poll entries before the clients': listener, signals, watched process, DNS */
+#define FIXED 6   /* poll entries before the clients': listener, signals, watched process, DNS, TCP doors */
 #define FDS_MAX 3 /* descriptors in one message: the doors */
 
 struct clients {
@@ -97,14 +97,11 @@ static bool answer_error(int fd, const struct sbx_err *err)
 
 static bool give_doors(struct sbx_server *s, struct clients *c, int who)
 {
-    struct sbx_err err = SBX_ERR_INIT;
     int fds[FDS_MAX];
     size_t n = 0;
 
     if (c->gate >= 0 && c->gate != who)
         return answer(c->fd[who], "error a gate is connected already", NULL, 0);
-    if (sbx_doors_serve(&s->doors, &err))
-        return answer_error(c->fd[who], &err);
     c->gate = who;
     fds[n++] = s->doors.tcp4;
     if (s->doors.tcp6 >= 0)
@@ -243,6 +240,8 @@ const char *sbx_serve(struct sbx_server *s)
         p[1] = (struct pollfd){ s->signal_fd, POLLIN, 0 };
         p[2] = (struct pollfd){ s->watch_fd, POLLIN, 0 };
         p[3] = (struct pollfd){ c.gate < 0 ? s->doors.udp4 : -1, POLLIN, 0 };
+        p[4] = (struct pollfd){ c.gate < 0 ? s->doors.tcp4 : -1, POLLIN, 0 };
+        p[5] = (struct pollfd){ c.gate < 0 ? s->doors.tcp6 : -1, POLLIN, 0 };
         for (int i = 0; i < SBX_SERVE_CLIENTS; i++)
             p[FIXED + i] = (struct pollfd){ c.fd[i], POLLIN, 0 };
         if (poll(p, SBX_ARRAY_LEN(p), -1) < 0 && errno != EINTR)
@@ -253,6 +252,8 @@ const char *sbx_serve(struct sbx_server *s)
             return "terminated by a signal";
         if (p[3].revents)
             sbx_doors_refuse_dns(&s->doors);
+        if (p[4].revents || p[5].revents)
+            sbx_doors_refuse(&s->doors);
         serve_clients(s, &c, p + FIXED, &quit);
         if (p[0].revents & (POLLERR | POLLNVAL))
             return "its socket failed";

@@ -85,7 +85,7 @@ static bool have(const char *program)
     return false;
 }
 
-/* A real connection to the proxy door: "open", "refused" (no gate) or "unreachable" (no rules). */
+/* A real connection to the proxy door: "open", "refused" (nobody holds it) or "unreachable" (no rules). */
 static const char *door(void)
 {
     SBX_AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
