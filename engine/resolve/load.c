@@ -224,12 +224,12 @@ enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_o
 
 static bool has_spec(const char *dir)
 {
-    static const char *const names[] = { "/spec.yaml", "/spec.yml" };
+    static const char *const names[] = SBX_KIT_SPEC_NAMES;
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {
         char path[PATH_MAX];
 
-        if (snprintf(path, sizeof(path), "%s%s", dir, names[i]) < (int)sizeof(path) &&
+        if (snprintf(path, sizeof(path), "%s/%s", dir, names[i]) < (int)sizeof(path) &&
             !access(path, F_OK))
             return true;
     }

@@ -285,7 +285,7 @@ static enum sbx_code load_stdin(const struct request *q, struct sbx_artifact **r
 enum sbx_code sbx_kit_read_spec(int dir, const char *path, struct sbx_buf *text, char **ret_name,
                                 struct sbx_err *err)
 {
-    static const char *const names[] = { "spec.yaml", "spec.yml" };
+    static const char *const names[] = SBX_KIT_SPEC_NAMES;
     const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
 
     for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++) {

@@ -33,7 +33,7 @@ struct push {
 static enum sbx_code read_spec(const char *dir, struct sbx_buf *out, const char **ret_name,
                                struct sbx_err *err)
 {
-    static const char *const names[] = { "spec.yaml", "spec.yml" };
+    static const char *const names[] = SBX_KIT_SPEC_NAMES;
     SBX_AUTO_FD int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum sbx_code rc = SBX_NOT_FOUND;
 

@@ -12,8 +12,7 @@
 #include "sbx/json.h"
 #include "sbx/late_curl.h"
 
-#define SBX_DOCKER_ANSWER_MAX                                                                      \
-    (16 << 20)                   /* bytes of a JSON answer; a list of 1,000 images is 1 MB */
+#define SBX_DOCKER_ANSWER_MAX (16 << 20) /* bytes of JSON; a list of 1,000 images is 1 MB */
 #define SBX_DOCKER_PATH_MAX 4096 /* bytes of a request's path with its query */
 
 /* An Engine that accepts and never answers must not hold a user for ever. Milliseconds. */
@@ -42,10 +41,7 @@ struct docker_call {
     struct sbx_buf body;     /**< of the answer, unless it went to a sink */
     json_t *json;            /**< the same, parsed, if it was JSON */
 };
-#define DOCKER_CALL_INIT                                                                           \
-    {                                                                                              \
-        NULL, 0, SBX_BUF_INIT(SBX_DOCKER_ANSWER_MAX), NULL                                         \
-    }
+#define DOCKER_CALL_INIT { NULL, 0, SBX_BUF_INIT(SBX_DOCKER_ANSWER_MAX), NULL }
 void docker_call_release(struct docker_call *c);
 SBX_DEFINE_AUTO(docker_call, docker_call_release);
 
@@ -89,12 +85,11 @@ enum sbx_code docker_unreachable(const struct docker *d, CURLcode code, int numb
 
 /* ---- JSON of answers ---- */
 
-/** Text below `key`; "" when there is none. Borrowed from the JSON. */
 /** A list of texts as a NULL-terminated array in arena (empty for null); NULL: no memory. */
 const char *const *docker_texts(const json_t *list, struct sbx_arena *arena);
 /** An object of texts as "K=V" lines. */
 const char *const *docker_pairs(const json_t *object, struct sbx_arena *arena);
-/** The other ways; NULL: no memory. */
+/** The other way; NULL: no memory. */
 json_t *docker_pairs_json(const char *const *pairs);
 
 /** Find the socket that `docker_host` (NULL: the default) means; SBX_UNSUPPORTED for tcp and ssh. */

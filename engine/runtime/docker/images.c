@@ -78,7 +78,23 @@ static enum sbx_code fill(const json_t *json, const char *reference, struct sbx_
     return SBX_OK;
 }
 
-static enum sbx_code inspect(struct docker *d, const char *reference, struct sbx_arena *arena,
+/* The Engine takes it, as it can run it with an emulator; without one its programs cannot be run. */
+static void tell_foreign(const struct docker *d, const json_t *image,
+                         const struct sbx_progress *progress)
+{
+    const char *arch = sbx_json_text_of(image, "Architecture");
+    char text[128];
+
+    if (!progress || !progress->line || !*arch || !*d->arch || !strcmp(arch, d->arch))
+        return;
+    snprintf(text, sizeof(text),
+             "the image is for %.40s, this Engine is %.40s: it needs an emulator", arch, d->arch);
+    progress->line(progress->ctx, text);
+}
+
+/* `pulled`: who hears of one that was fetched just now; NULL: it was here. */
+static enum sbx_code inspect(struct docker *d, const char *reference,
+                             const struct sbx_progress *pulled, struct sbx_arena *arena,
                              struct sbx_image *ret, struct sbx_err *err)
 {
     SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
@@ -88,26 +104,10 @@ static enum sbx_code inspect(struct docker *d, const char *reference, struct sbx
     if (!name)
         return no_memory(err);
     rc = docker_do(d, &c, err, "GET", NULL, "/images/%s/json", name);
-    return rc ? rc : fill(c.json, reference, arena, ret, err);
-}
-
-/* The Engine takes it, as it can run it with an emulator; without one its programs cannot be run. */
-static void tell_foreign(struct docker *d, const char *reference,
-                         const struct sbx_progress *progress)
-{
-    SBX_AUTO(docker_call) c = DOCKER_CALL_INIT;
-    const char *name = docker_escape(&c, reference, "/:@"), *arch;
-    char text[128];
-
-    if (!name || !progress || !progress->line ||
-        docker_do(d, &c, NULL, "GET", NULL, "/images/%s/json", name))
-        return;
-    arch = sbx_json_text_of(c.json, "Architecture");
-    if (!*arch || !*d->arch || !strcmp(arch, d->arch))
-        return;
-    snprintf(text, sizeof(text),
-             "the image is for %.40s, this Engine is %.40s: it needs an emulator", arch, d->arch);
-    progress->line(progress->ctx, text);
+    if (rc)
+        return rc;
+    tell_foreign(d, c.json, pulled);
+    return fill(c.json, reference, arena, ret, err);
 }
 
 enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference, enum sbx_pull pull,
@@ -119,7 +119,7 @@ enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
     enum sbx_code rc = docker_name_parse(reference, arena, &name, err);
 
     if (!rc && pull != SBX_PULL_ALWAYS)
-        rc = inspect(d, reference, arena, ret, err);
+        rc = inspect(d, reference, NULL, arena, ret, err);
     else if (!rc)
         rc = SBX_NOT_FOUND;
     if (rc != SBX_NOT_FOUND)
@@ -129,9 +129,7 @@ enum sbx_code docker_image_ensure(struct sbx_runtime *rt, const char *reference,
                            "the Engine does not have it, and pulling was not allowed; --pull missing "
                            "fetches it");
     rc = docker_pull(d, reference, progress, err);
-    if (!rc)
-        tell_foreign(d, reference, progress);
-    return rc ? rc : inspect(d, reference, arena, ret, err);
+    return rc ? rc : inspect(d, reference, progress, arena, ret, err);
 }
 
 /* One row a name; an image without a name is listed by its id. */

@@ -230,6 +230,9 @@ struct sbx_embedded_kit {
     size_t n_files;
 };
 
+/** Names of the spec in a kit's directory; the second only counts where the first is not there. */
+#define SBX_KIT_SPEC_NAMES { "spec.yaml", "spec.yml" }
+
 /**
  * Load a kit: a directory with spec.yaml (or spec.yml) and files/, or one spec file (then without
  * files/); "-" reads the spec from standard input. Decodes strictly and validates.
