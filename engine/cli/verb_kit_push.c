@@ -112,21 +112,28 @@ static enum sbx_code pack(struct sbx_cli *cli, struct sbx_err *err)
     return SBX_OK;
 }
 
-static enum sbx_code delete (struct sbx_cli *cli, struct sbx_err *err) {
-    const struct delete_opts *o = cli->options; const struct sbx_kit_io * io;
+static enum sbx_code delete_kit(struct sbx_cli *cli, struct sbx_err *err)
+{
+    const struct delete_opts *o = cli->options;
+    const struct sbx_kit_io *io;
     struct sbx_removed gone = { .digest = NULL };
     struct sbx_place place;
     enum sbx_code rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
 
-    if (!rc) rc = sbx_place_parse(cli->args.v[0], cli->arena, &place, err);
-    if (!rc) rc = sbx_kit_remove(io, &place, o->force, cli->arena, &gone, err);
-    if (rc) return rc;
-    if (gone.note) sbx_cli_note(cli, "note: %s", gone.note);
-    if (cli->format != SBX_FORMAT_TABLE) return sbx_out_value(
-        cli,
-        json_pack("{s:s,s:s,s:o,s:s?}", "reference", cli->args.v[0], "digest", gone.digest, "also",
-                  sbx_json_strings(gone.others), "anchor", gone.anchor),
-        err);
+    if (!rc)
+        rc = sbx_place_parse(cli->args.v[0], cli->arena, &place, err);
+    if (!rc)
+        rc = sbx_kit_remove(io, &place, o->force, cli->arena, &gone, err);
+    if (rc)
+        return rc;
+    if (gone.note)
+        sbx_cli_note(cli, "note: %s", gone.note);
+    if (cli->format != SBX_FORMAT_TABLE)
+        return sbx_out_value(cli,
+                             json_pack("{s:s,s:s,s:o,s:s?}", "reference", cli->args.v[0], "digest",
+                                       gone.digest, "also", sbx_json_strings(gone.others), "anchor",
+                                       gone.anchor),
+                             err);
     fprintf(cli->out, "Deleted %s@%s\n", cli->args.v[0], gone.digest);
     for (const char *const *t = gone.others; t && *t; t++)
         fprintf(cli->out, "Deleted tag %s\n", sbx_out_clean(cli->arena, *t));
@@ -187,5 +194,5 @@ const struct sbx_verb sbx_verb_kit_delete = {
     .size = sizeof(struct delete_opts),
     .min = 1,
     .max = 1,
-    .run = delete,
+    .run = delete_kit,
 };

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #define SECRETS_PATH "/run/secrets"
-#define SECRETS_SIZE                                                                               \
-    16777216             /* bytes; secrets are small, and a tmpfs counts as the sandbox's memory */
-#define VOLUME_MODE 0755 /* F8 */
+#define SECRETS_SIZE 16777216 /* bytes; secrets are small, and count as the sandbox's memory */
+#define VOLUME_MODE 0755      /* F8 */
 
 /* What a mount must not hide: the container would not work, or not be closed, without it. */
 static const char *const exact[] = {

@@ -31,7 +31,7 @@ static enum sbx_code make(int family, int type, int *ret, struct sbx_err *err)
             ? set(fd, SOL_IP, IP_TRANSPARENT, 1)
             : set(fd, SOL_IPV6, IPV6_TRANSPARENT, 1) || set(fd, SOL_IPV6, IPV6_V6ONLY, 1))
         return sbx_err_errno(err, "make a door transparent");
-    /* Connections of an earlier gate may linger on the port. Never SO_REUSEPORT: root inside would
+    /* Connections of an earlier helper's time may linger on the port. Never SO_REUSEPORT: root inside would
      * join the group. UDP has no such rest, so not even this. */
     if (type == SOCK_STREAM && set(fd, SOL_SOCKET, SO_REUSEADDR, 1))
         return sbx_err_errno(err, "make a door reuse its address");

@@ -62,7 +62,7 @@ static int setup(void **state)
     struct world *w = calloc(1, sizeof(*w));
 
     *state = w;
-    strcpy(w->dir, "/tmp/sbx-fetch-XXXXXX");
+    strcpy(w->dir, SBX_TEST_TMP "/fetch-XXXXXX");
     w->arena = sbx_arena_new();
     if (!w->arena || !mkdtemp(w->dir))
         return -1;
