@@ -53,8 +53,9 @@ enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, c
     const char *instead = find_elsewhere(path, word);
 
     if (instead)
-        return sbx_err_set(err, SBX_USAGE, "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?",
-                           word, path, instead);
+        return sbx_err_set(err, SBX_USAGE,
+                           "unknown command \"%s\" for \"%s\"; did you mean \"%s\"?", word, path,
+                           instead);
     for (size_t i = 0; parent == &sbx_root && i < sbx_builtin_kits_n; i++)
         if (sbx_builtin_kits[i].agent && !strcmp(word, sbx_builtin_kits[i].name))
             return sbx_err_set(err, SBX_USAGE,

@@ -14,10 +14,7 @@ enum sbx_code sbx_rules_from(const struct sbx_session *s, const char *sandbox, j
                    : sbx_gate_config_json(&nothing, &s->files.policy, 1, ret, err);
 }
 
-void sbx_question_release(struct sbx_question *q)
-{
-    sbx_policy_free(q->policy);
-}
+void sbx_question_release(struct sbx_question *q) { sbx_policy_free(q->policy); }
 
 /* What of TARGET is host and port: a URL gives both, and its scheme the port. */
 struct target {
@@ -53,21 +50,24 @@ static enum sbx_code from_url(const char *text, struct target *t, struct sbx_err
 
 /* The addresses that gate.json has for the name, as the gate judges them: one that is open is enough, else the
  * verdict on the first is the answer. Names that the gate resolves are judged when it does. */
-static enum sbx_code judge_addresses(struct sbx_question *q, const json_t *addresses, struct sbx_err *err)
+static enum sbx_code judge_addresses(struct sbx_question *q, const json_t *addresses,
+                                     struct sbx_err *err)
 {
     const json_t *one;
     size_t i;
     struct sbx_verdict first = { .reason = NULL };
     const char *text = NULL;
 
-    if (q->verdict.decision != SBX_ALLOW || q->verdict.host_resource || q->host.kind != SBX_HOST_NAME)
+    if (q->verdict.decision != SBX_ALLOW || q->verdict.host_resource ||
+        q->host.kind != SBX_HOST_NAME)
         return SBX_OK;
-    json_array_foreach ((json_t *)addresses, i, one) {
+    json_array_foreach((json_t *)addresses, i, one) {
         const char *literal = json_string_value(one);
         struct sbx_verdict v;
         struct sbx_host host;
 
-        if (!literal || sbx_host_parse(literal, strlen(literal), &host, NULL) || host.kind == SBX_HOST_NAME)
+        if (!literal || sbx_host_parse(literal, strlen(literal), &host, NULL) ||
+            host.kind == SBX_HOST_NAME)
             return sbx_err_set(err, SBX_SCHEMA, "hosts.%s[%zu]: not an address", q->host.text, i);
         v = sbx_policy_judge_address(q->policy, &host.address, q->port);
         if (v.decision == SBX_ALLOW)
@@ -110,13 +110,15 @@ enum sbx_code sbx_question_ask(struct sbx_cli *cli, const char *sandbox, const c
     ret->verdict = sbx_policy_judge(ret->policy, &ret->host, ret->port);
     if (json_is_true(json_object_get(config, "learn")))
         ret->verdict = sbx_policy_learn(&ret->host, ret->verdict);
-    rc = judge_addresses(ret, json_object_get(json_object_get(config, "hosts"), ret->host.text), err);
+    rc = judge_addresses(ret, json_object_get(json_object_get(config, "hosts"), ret->host.text),
+                         err);
     if (!rc && ret->address && !(ret->address = sbx_arena_strdup(cli->arena, ret->address)))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     return rc;
 }
 
-void sbx_question_explain(const struct sbx_question *q, const char *sandbox, char out[SBX_EXPLAIN_MAX])
+void sbx_question_explain(const struct sbx_question *q, const char *sandbox,
+                          char out[SBX_EXPLAIN_MAX])
 {
     struct sbx_host host = q->host;
 
@@ -127,7 +129,8 @@ void sbx_question_explain(const struct sbx_question *q, const char *sandbox, cha
 
 static const struct sbx_rule *nearest(const struct sbx_question *q, const char **ret_why)
 {
-    bool open = q->verdict.decision == SBX_ALLOW || q->address || strcmp(q->verdict.reason, "default-deny") != 0;
+    bool open = q->verdict.decision == SBX_ALLOW || q->address ||
+                strcmp(q->verdict.reason, "default-deny") != 0;
 
     return open ? NULL : sbx_policy_nearest(q->policy, &q->host, q->port, ret_why);
 }

@@ -40,7 +40,8 @@ json_t *sbx_question_nearest(const struct sbx_question *q);
 /** "Nearest rule: ..." unless there is none. */
 void sbx_question_print_nearest(struct sbx_cli *cli, const struct sbx_question *q);
 /** One line on the verdict, with the rule that would open what is closed. */
-void sbx_question_explain(const struct sbx_question *q, const char *sandbox, char out[SBX_EXPLAIN_MAX]);
+void sbx_question_explain(const struct sbx_question *q, const char *sandbox,
+                          char out[SBX_EXPLAIN_MAX]);
 
 /** State of a rule: "active", "needs-approval" (N11) or "never-matches"; static. */
 const char *sbx_rule_status(const struct sbx_rule *r);

@@ -63,12 +63,12 @@ enum sbx_code sbx_suggest_read(FILE *log, json_t *asked, struct sbx_err *err)
     ssize_t len;
     enum sbx_code rc = SBX_OK;
 
-    if (!json_object_get(asked, "allow") &&
-        (json_object_set_new(asked, "allow", json_object()) ||
-         json_object_set_new(asked, "refused", json_object())))
+    if (!json_object_get(asked, "allow") && (json_object_set_new(asked, "allow", json_object()) ||
+                                             json_object_set_new(asked, "refused", json_object())))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     while (!rc && (len = getline(&line, &size, log)) > 0) {
-        json_t *record = (size_t)len > SBX_LOG_LINE_MAX ? NULL : json_loadb(line, (size_t)len, 0, NULL);
+        json_t *record = (size_t)len > SBX_LOG_LINE_MAX ? NULL
+                                                        : json_loadb(line, (size_t)len, 0, NULL);
 
         if (json_is_object(record))
             rc = take(record, asked, err);
@@ -83,15 +83,37 @@ enum sbx_code sbx_suggest_read(FILE *log, json_t *asked, struct sbx_err *err)
 static bool is_shared(const char *parent)
 {
     static const char *const shared[] = {
-        "github.io",         "gitlab.io",         "amazonaws.com",       "s3.amazonaws.com",
-        "cloudfront.net",    "azurewebsites.net", "blob.core.windows.net", "cloudapp.net",
-        "trafficmanager.net", "herokuapp.com",    "pages.dev",           "workers.dev",
-        "r2.dev",            "vercel.app",        "netlify.app",         "appspot.com",
-        "web.app",           "firebaseapp.com",   "run.app",             "googleusercontent.com",
-        "fastly.net",        "akamaihd.net",      "akamaiedge.net",      "ngrok.io",
-        "digitaloceanspaces.com", "readthedocs.io", "blogspot.com",      "translate.goog",
+        "github.io",
+        "gitlab.io",
+        "amazonaws.com",
+        "s3.amazonaws.com",
+        "cloudfront.net",
+        "azurewebsites.net",
+        "blob.core.windows.net",
+        "cloudapp.net",
+        "trafficmanager.net",
+        "herokuapp.com",
+        "pages.dev",
+        "workers.dev",
+        "r2.dev",
+        "vercel.app",
+        "netlify.app",
+        "appspot.com",
+        "web.app",
+        "firebaseapp.com",
+        "run.app",
+        "googleusercontent.com",
+        "fastly.net",
+        "akamaihd.net",
+        "akamaiedge.net",
+        "ngrok.io",
+        "digitaloceanspaces.com",
+        "readthedocs.io",
+        "blogspot.com",
+        "translate.goog",
     };
-    static const char *const second[] = { "co", "com", "org", "net", "ac", "gov", "edu", "or", "ne", "go" };
+    static const char *const second[] = { "co",  "com", "org", "net", "ac",
+                                          "gov", "edu", "or",  "ne",  "go" };
     const char *dot = strchr(parent, '.');
 
     if (!dot) /* a top level */
@@ -128,14 +150,15 @@ static json_t *count_parents(const json_t *allow, const json_t *refused)
     const char *key;
     json_t *one;
 
-    json_object_foreach ((json_t *)allow, key, one) {
+    json_object_foreach((json_t *)allow, key, one) {
         const char *parent = parent_of(key);
 
-        if (parent && json_object_set_new(parents, parent,
-                                          json_integer(json_integer_value(json_object_get(parents, parent)) + 1)))
+        if (parent && json_object_set_new(
+                          parents, parent,
+                          json_integer(json_integer_value(json_object_get(parents, parent)) + 1)))
             return NULL;
     }
-    json_object_foreach ((json_t *)refused, key, one) {
+    json_object_foreach((json_t *)refused, key, one) {
         const char *parent = parent_of(key);
 
         if (parent)
@@ -158,7 +181,7 @@ static json_t *sorted_keys(const json_t *object)
     json_t *list = json_array(), *one;
 
     if (v) {
-        json_object_foreach ((json_t *)object, key, one)
+        json_object_foreach((json_t *)object, key, one)
             v[i++] = key;
         qsort(v, n, sizeof(*v), by_text);
     }
@@ -174,7 +197,8 @@ static int join(json_t *rules, const char *pattern, const char *key, const json_
     json_t *rule = json_object_get(rules, pattern);
 
     if (!rule) {
-        rule = json_pack("{s:s, s:{}, s:{}, s:i}", "pattern", pattern, "hosts", "steps", "count", 0);
+        rule = json_pack("{s:s, s:{}, s:{}, s:i}", "pattern", pattern, "hosts", "steps", "count",
+                         0);
         if (!rule || json_object_set_new(rules, pattern, rule))
             return -1;
     }
@@ -192,10 +216,11 @@ static json_t *rules_of(const json_t *allow, const json_t *refused)
     json_t *parents = count_parents(allow, refused), *rules = json_object(), *one;
     const char *key;
 
-    json_object_foreach ((json_t *)allow, key, one) {
+    json_object_foreach((json_t *)allow, key, one) {
         const char *parent = parent_of(key);
         char pattern[SBX_HOST_MAX + 20];
-        bool wide = parent && json_integer_value(json_object_get(parents, parent)) >= SBX_SUGGEST_SIBLINGS;
+        bool wide = parent &&
+                    json_integer_value(json_object_get(parents, parent)) >= SBX_SUGGEST_SIBLINGS;
 
         snprintf(pattern, sizeof(pattern), wide ? "*.%s" : "%s", wide ? parent : key);
         if (join(rules, pattern, key, one))
@@ -210,16 +235,18 @@ static json_t *with_lists(const json_t *rules, bool allow)
     json_t *keys = sorted_keys(rules), *list = json_array(), *key;
     size_t i;
 
-    json_array_foreach (keys, i, key) {
+    json_array_foreach(keys, i, key) {
         const json_t *one = json_object_get(rules, json_string_value(key));
         json_t *steps = sorted_keys(json_object_get(one, "steps"));
         json_t *count = json_object_get(one, "count");
 
-        json_array_append_new(
-            list, allow ? json_pack("{s:O, s:o, s:o, s:O}", "pattern", key, "hosts",
-                                    sorted_keys(json_object_get(one, "hosts")), "steps", steps, "count", count)
-                        : json_pack("{s:O, s:O, s:o, s:O}", "host", key, "reason",
-                                    json_object_get(one, "reason"), "steps", steps, "count", count));
+        json_array_append_new(list, allow
+                                        ? json_pack("{s:O, s:o, s:o, s:O}", "pattern", key, "hosts",
+                                                    sorted_keys(json_object_get(one, "hosts")),
+                                                    "steps", steps, "count", count)
+                                        : json_pack("{s:O, s:O, s:o, s:O}", "host", key, "reason",
+                                                    json_object_get(one, "reason"), "steps", steps,
+                                                    "count", count));
     }
     json_decref(keys);
     return list;

@@ -10,8 +10,8 @@
 
 #include "sbx/err.h"
 
-#define SBX_SUGGEST_SIBLINGS 3    /* names below one parent that become a wildcard */
-#define SBX_SUGGEST_MAX 20000     /* different hosts and ports of one log: a kit may have as many rules */
+#define SBX_SUGGEST_SIBLINGS 3 /* names below one parent that become a wildcard */
+#define SBX_SUGGEST_MAX 20000  /* hosts and ports of one log: a kit may have as many rules */
 
 /**
  * Read records of a log into `asked`: {"allow": {HOST:PORT: {"count", "steps": {STEP: true}}}, "refused": the same

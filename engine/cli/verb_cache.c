@@ -213,13 +213,14 @@ static enum sbx_code print_verified(struct sbx_cli *cli, const struct verified *
                                        "changed", found->changed, "unchecked", found->unchecked),
                              err);
     if (found->unknown)
-        sbx_cli_note(cli,
-                     "note: %zu unpacked kits were not checked: from git, a blob is not here any more, or "
-                     "nothing can be written; \"sbx cache prune --all\" lets them be fetched anew",
-                     found->unknown);
+        sbx_cli_note(
+            cli,
+            "note: %zu unpacked kits were not checked: from git, a blob is not here any more, or "
+            "nothing can be written; \"sbx cache prune --all\" lets them be fetched anew",
+            found->unknown);
     if (!found->n_bad)
-        fprintf(cli->out, "%zu blobs are whole, %zu kits are as they were unpacked\n",
-                found->blobs, found->kits);
+        fprintf(cli->out, "%zu blobs are whole, %zu kits are as they were unpacked\n", found->blobs,
+                found->kits);
     return SBX_OK;
 }
 
@@ -264,9 +265,8 @@ static enum sbx_code verify(struct sbx_cli *cli, struct sbx_err *err)
     if (rc || !found.n_bad)
         return rc;
     removed = drop_damaged(cli, cache, &found, err);
-    snprintf(text, sizeof(text), "%zu of %zu blobs and %zu of %zu kits %s damaged",
-             found.bad_blobs, found.blobs, found.n_bad - found.bad_blobs, found.kits,
-             removed ? "are" : "were");
+    snprintf(text, sizeof(text), "%zu of %zu blobs and %zu of %zu kits %s damaged", found.bad_blobs,
+             found.blobs, found.n_bad - found.bad_blobs, found.kits, removed ? "are" : "were");
     return removed ? sbx_err_wrap(err, removed, "%s", text)
                    : sbx_err_set(err, SBX_FAILED, "%s", text);
 }

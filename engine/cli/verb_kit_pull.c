@@ -73,7 +73,8 @@ static bool is_archive(const char *text)
     size_t len = strlen(text);
     struct stat st;
 
-    return len > 4 && !strcasecmp(text + len - 4, ".tar") && !stat(text, &st) && S_ISREG(st.st_mode);
+    return len > 4 && !strcasecmp(text + len - 4, ".tar") && !stat(text, &st) &&
+           S_ISREG(st.st_mode);
 }
 
 static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)

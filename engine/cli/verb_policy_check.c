@@ -29,13 +29,14 @@ static json_t *answer_json(const char *target, const char *context, const struct
     const struct sbx_rule *rule = udp ? NULL : v->rule; /* rules are for TCP */
     json_t *nearest = udp ? json_null() : sbx_question_nearest(q);
 
-    return json_pack(
-        "{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s?,s:s,s:s,s:o,s:o,s:o}", "allowed", (int)allowed, "deny_kind",
-        allowed ? json_null() : json_string(rule ? "explicit" : "implicit"), "context", context,
-        "action", udp ? "net:connect:udp" : "net:connect:tcp", "resource_type", "net:domain", "resource_value", q->value,
-        "target", target, "address", udp ? NULL : q->address, "type", "network", "reason", udp ? "udp" : v->reason, "rule",
-        rule ? json_string(rule->id) : json_null(), "origin",
-        rule ? json_string(rule->origin) : json_null(), "nearest", nearest);
+    return json_pack("{s:b,s:o,s:s,s:s,s:s,s:s,s:s,s:s?,s:s,s:s,s:o,s:o,s:o}", "allowed",
+                     (int)allowed, "deny_kind",
+                     allowed ? json_null() : json_string(rule ? "explicit" : "implicit"), "context",
+                     context, "action", udp ? "net:connect:udp" : "net:connect:tcp",
+                     "resource_type", "net:domain", "resource_value", q->value, "target", target,
+                     "address", udp ? NULL : q->address, "type", "network", "reason",
+                     udp ? "udp" : v->reason, "rule", rule ? json_string(rule->id) : json_null(),
+                     "origin", rule ? json_string(rule->origin) : json_null(), "nearest", nearest);
 }
 
 static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, struct sbx_err *err)
@@ -49,8 +50,7 @@ static enum sbx_code print(struct sbx_cli *cli, const struct sbx_question *q, st
     cli->status = allowed ? 0 : sbx_code_exit(SBX_DENIED);
     if (cli->format != SBX_FORMAT_TABLE)
         return sbx_out_value(
-            cli,
-            answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q, allowed, udp),
+            cli, answer_json(cli->args.v[0], o->sandbox ? o->sandbox : "global", q, allowed, udp),
             err);
     fprintf(cli->out, "%s: %s\n", allowed ? "Allowed" : "Denied", q->value);
     if (v->rule && !udp)
@@ -83,12 +83,13 @@ static const struct sbx_verb v_network = {
     .name = "network",
     .summary = "Would a connection be allowed?",
     .args = "TARGET",
-    .about = "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. "
-             "The answer is\n"
-             "the gate's own, by name and port, and by the addresses that network.hosts of settings.yaml "
-             "gives the\n"
-             "name; those of other names are judged when it connects.\n"
-             "Exit status 0: allowed, 4: denied.",
+    .about =
+        "TARGET is HOST, HOST:PORT, an address or a URL; the port is 443 where none is given. "
+        "The answer is\n"
+        "the gate's own, by name and port, and by the addresses that network.hosts of settings.yaml "
+        "gives the\n"
+        "name; those of other names are judged when it connects.\n"
+        "Exit status 0: allowed, 4: denied.",
     .example = "sbx policy check network api.example.com\n"
                "sbx policy check network --sandbox my-sandbox http://deb.debian.org/",
     .groups = groups,

@@ -46,7 +46,8 @@ static const char *scope_words(struct sbx_cli *cli, const char *sandbox)
     return sandbox ? sbx_arena_printf(cli->arena, "sandbox %s", sandbox) : "all sandboxes";
 }
 
-static json_t *change_json(const struct sbx_edit *e, const struct sbx_edit_change *c, const char *status)
+static json_t *change_json(const struct sbx_edit *e, const struct sbx_edit_change *c,
+                           const char *status)
 {
     return json_pack("{s:s,s:s,s:[s],s:s,s:s,s:s}", "id", c->id, "decision",
                      sbx_decision_name(c->decision), "resources", c->resource, "scope",
@@ -82,9 +83,9 @@ static enum sbx_code report(const struct sbx_edit *e, const char *done, struct s
     list = json_array();
     for (size_t i = 0; i < e->n; i++)
         json_array_append_new(list, change_json(e, &e->v[i],
-                                                done                   ? "removed"
+                                                done                 ? "removed"
                                                 : e->v[i].covered_by ? "covered"
-                                                                       : "added"));
+                                                                     : "added"));
     return sbx_out_value(cli, json_pack("{s:o}", "rules", list), err);
 }
 
@@ -198,10 +199,11 @@ static enum sbx_code not_there(const struct sbx_edit *e, const struct sbx_policy
                                scope_words(e->cli, e->sandbox),
                                f->rules[i].sandbox ? "; add --sandbox " : "; leave out --sandbox",
                                f->rules[i].sandbox ? f->rules[i].sandbox : "");
-    return sbx_err_set(err, SBX_NOT_FOUND,
-                       "%s: you have no such rule; what a preset or a kit allows is closed with: sbx "
-                       "policy deny network RESOURCE",
-                       what);
+    return sbx_err_set(
+        err, SBX_NOT_FOUND,
+        "%s: you have no such rule; what a preset or a kit allows is closed with: sbx "
+        "policy deny network RESOURCE",
+        what);
 }
 
 /* What was asked for may be several: a rule of the user's, and approvals of more than one kit. */
@@ -237,7 +239,8 @@ static enum sbx_code drop_approvals(struct sbx_edit *e, struct sbx_policy_file *
     return rc;
 }
 
-static enum sbx_code drop(struct sbx_edit *e, struct sbx_policy_file *f, size_t k, struct sbx_err *err)
+static enum sbx_code drop(struct sbx_edit *e, struct sbx_policy_file *f, size_t k,
+                          struct sbx_err *err)
 {
     struct sbx_edit_change asked = e->v[k], *c = &e->v[k];
     enum sbx_code rc = SBX_OK;
@@ -297,11 +300,11 @@ static enum sbx_code rm(struct sbx_cli *cli, struct sbx_err *err)
     return rc ? rc : apply(&e, remove_rules, "Removed", err);
 }
 
-#define RESOURCES                                                                                  \
-    "RESOURCE is a host (any port), HOST:PORT, HOST:LOW-HIGH, *.DOMAIN (one label), **.DOMAIN (any "  \
-    "number),\n"                                                                                   \
-    "an address or a range such as 10.0.0.0/8:443; localhost:PORT is this machine's. Several with " \
-    "commas.\n"                                                                                    \
+#define RESOURCES                                                                                    \
+    "RESOURCE is a host (any port), HOST:PORT, HOST:LOW-HIGH, *.DOMAIN (one label), **.DOMAIN (any " \
+    "number),\n"                                                                                     \
+    "an address or a range such as 10.0.0.0/8:443; localhost:PORT is this machine's. Several with "  \
+    "commas.\n"                                                                                      \
     "Running sandboxes follow at once, and an open connection without right is closed.\n"
 
 static const struct sbx_verb v_allow = {
@@ -335,12 +338,13 @@ static const struct sbx_verb v_rm = {
     .name = "network",
     .summary = "Remove rules of your own",
     .args = "[RESOURCE[,RESOURCE...]]",
-    .about = "Removes the allow and deny rules with this RESOURCE: those for all sandboxes, or with "
-             "--sandbox those\n"
-             "for that one alone. All are removed or none. Rules of presets and kits stay: use "
-             "policy deny.\n"
-             "What you approved of kits (--approve) is taken back with it, for all sandboxes; --id takes "
-             "one of them.",
+    .about =
+        "Removes the allow and deny rules with this RESOURCE: those for all sandboxes, or with "
+        "--sandbox those\n"
+        "for that one alone. All are removed or none. Rules of presets and kits stay: use "
+        "policy deny.\n"
+        "What you approved of kits (--approve) is taken back with it, for all sandboxes; --id takes "
+        "one of them.",
     .example = "sbx policy rm network api.example.com:443\n"
                "sbx policy rm network --id r-0123456789ab",
     .groups = rm_groups,

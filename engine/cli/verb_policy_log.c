@@ -121,7 +121,8 @@ static void hosts_only(struct sbx_cli *cli, const struct sbx_log_view *v, size_t
             continue;
         n++;
         fprintf(cli->out, "%s\n", sbx_out_clean(cli->arena, r->host));
-        json_object_set_new(seen, r->host, json_true()); /* one that cannot be kept is printed again */
+        json_object_set_new(seen, r->host,
+                            json_true()); /* one that cannot be kept is printed again */
     }
 }
 
@@ -166,8 +167,8 @@ static enum sbx_code raw_part(struct sbx_cli *cli, FILE *log, size_t *skip, cons
 }
 
 /* The records as the gate wrote them; only the last `limit` of those that count. */
-static enum sbx_code raw(struct sbx_cli *cli, FILE *log[SBX_LOG_PARTS], size_t limit, const char *since,
-                         json_t *list, struct sbx_err *err)
+static enum sbx_code raw(struct sbx_cli *cli, FILE *log[SBX_LOG_PARTS], size_t limit,
+                         const char *since, json_t *list, struct sbx_err *err)
 {
     enum sbx_code rc = SBX_OK;
     size_t n = 0, skip;
@@ -251,8 +252,8 @@ static enum sbx_code show(struct sbx_cli *cli, struct sbx_err *err)
     if (!rc)
         rc = names(cli, &s, &who, err);
     if (!rc && o->follow)
-        return sbx_log_follow(cli, &s, &who,
-                              &(struct sbx_follow){ v.since, o->limit, o->raw }, err);
+        return sbx_log_follow(cli, &s, &who, &(struct sbx_follow){ v.since, o->limit, o->raw },
+                              err);
     if (!rc)
         rc = read_all(cli, &s, &who, &v, records, err);
     if (rc)
@@ -260,10 +261,12 @@ static enum sbx_code show(struct sbx_cli *cli, struct sbx_err *err)
     if (v.skipped)
         sbx_cli_note(cli, "note: %zu lines of the log were left out", v.skipped);
     if (v.lost)
-        sbx_cli_note(cli, "note: %lld records were lost: the log could not be written (is the disk full?)",
-                     v.lost);
+        sbx_cli_note(
+            cli, "note: %lld records were lost: the log could not be written (is the disk full?)",
+            v.lost);
     if (v.full)
-        sbx_cli_note(cli, "note: the log is full and nothing more is allowed; stop and start the sandbox");
+        sbx_cli_note(
+            cli, "note: the log is full and nothing more is allowed; stop and start the sandbox");
     if (o->raw)
         return cli->format == SBX_FORMAT_TABLE ? SBX_OK
                                                : sbx_out_value(cli, json_incref(records), err);
@@ -280,17 +283,18 @@ const struct sbx_verb sbx_verb_policy_log = {
     .name = "log",
     .summary = "Show what sandboxes asked for, and what was decided",
     .args = "[SANDBOX]",
-    .about = "Two sections, blocked and allowed (and failed: allowed, but the host did not "
-             "answer), with one row a\n"
-             "host and port. PROXY is how it came: forward and forward-bypass by the proxy, "
-             "transparent and network\n"
-             "around it. --json adds the bytes and the time of allowed ones that have ended. Why "
-             "the sandbox's gate\n"
-             "ended stands in a section of its own. The log of a removed sandbox is kept until its "
-             "name is used\n"
-             "again. --follow prints one line a record (JSON Lines with --json), the last 10 first, "
-             "until you\n"
-             "interrupt it or the sandbox is removed.",
+    .about =
+        "Two sections, blocked and allowed (and failed: allowed, but the host did not "
+        "answer), with one row a\n"
+        "host and port. PROXY is how it came: forward and forward-bypass by the proxy, "
+        "transparent and network\n"
+        "around it. --json adds the bytes and the time of allowed ones that have ended. Why "
+        "the sandbox's gate\n"
+        "ended stands in a section of its own. The log of a removed sandbox is kept until its "
+        "name is used\n"
+        "again. --follow prints one line a record (JSON Lines with --json), the last 10 first, "
+        "until you\n"
+        "interrupt it or the sandbox is removed.",
     .example = "sbx policy log my-sandbox --since 1h\n"
                "sbx policy log my-sandbox --follow\n"
                "sbx policy log my-sandbox --raw | jq 'select(.decision == \"deny\")'",

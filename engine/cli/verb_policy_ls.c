@@ -56,10 +56,10 @@ struct listing {
 static bool wanted(const struct ls_opts *o, const struct shown *r)
 {
     const char *source = r->source == SBX_RULE_KIT ? "kit" : "local";
-    const char *via = r->digest                        ? "approval"
-                      : r->source == SBX_RULE_KIT      ? "provisioned"
+    const char *via = r->digest                      ? "approval"
+                      : r->source == SBX_RULE_KIT    ? "provisioned"
                       : r->source == SBX_RULE_PRESET ? "default"
-                                                       : "added";
+                                                     : "added";
 
     return (!o->source || !strcmp(o->source, source)) &&
            (!o->decision || !strcmp(o->decision, sbx_decision_name(r->decision))) &&
@@ -112,10 +112,14 @@ static enum sbx_code push_rule(struct listing *l, const struct sbx_rule *r, cons
 {
     struct sbx_arena *arena = l->cli->arena;
     struct shown one = {
-        .id = sbx_arena_strdup(arena, r->id), .policy = policy_name(arena, r),
-        .applies_to = scope_of(&l->session->files, r, sandbox), .resource = sbx_arena_strdup(arena, r->text),
-        .origin = sbx_arena_strdup(arena, r->origin), .status = sbx_rule_status(r),
-        .decision = r->decision, .source = r->source,
+        .id = sbx_arena_strdup(arena, r->id),
+        .policy = policy_name(arena, r),
+        .applies_to = scope_of(&l->session->files, r, sandbox),
+        .resource = sbx_arena_strdup(arena, r->text),
+        .origin = sbx_arena_strdup(arena, r->origin),
+        .status = sbx_rule_status(r),
+        .decision = r->decision,
+        .source = r->source,
     };
 
     return one.id && one.policy && one.resource && one.origin
@@ -153,9 +157,14 @@ static enum sbx_code push_scoped(struct listing *l, struct sbx_err *err)
     for (size_t i = 0; !rc && i < files->file.n_rules; i++) {
         const struct sbx_policy_entry *e = &files->file.rules[i];
         struct shown one = {
-            .id = e->id, .policy = "user", .applies_to = e->sandbox, .resource = e->resource,
+            .id = e->id,
+            .policy = "user",
+            .applies_to = e->sandbox,
+            .resource = e->resource,
             .origin = sbx_arena_printf(l->cli->arena, "user policy.yaml:%u", e->at.line),
-            .status = "active", .decision = e->decision, .source = SBX_RULE_USER,
+            .status = "active",
+            .decision = e->decision,
+            .source = SBX_RULE_USER,
         };
 
         if (e->sandbox)
@@ -174,11 +183,16 @@ static enum sbx_code push_approvals(struct listing *l, struct sbx_err *err)
     for (size_t i = 0; !rc && i < files->file.n_approvals; i++) {
         const struct sbx_policy_approval *a = &files->file.approvals[i];
         struct shown one = {
-            .id = a->id, .policy = "approvals", .resource = a->resource, .digest = a->digest,
+            .id = a->id,
+            .policy = "approvals",
+            .resource = a->resource,
+            .digest = a->digest,
             .applies_to = sbx_arena_printf(arena, "kit %s", a->kit),
-            .origin = sbx_arena_printf(arena, "user policy.yaml:%u (kit %s@%.19s)", a->at.line, a->kit,
-                                       a->digest),
-            .status = "approved", .decision = SBX_ALLOW, .source = SBX_RULE_USER,
+            .origin = sbx_arena_printf(arena, "user policy.yaml:%u (kit %s@%.19s)", a->at.line,
+                                       a->kit, a->digest),
+            .status = "approved",
+            .decision = SBX_ALLOW,
+            .source = SBX_RULE_USER,
         };
 
         rc = one.applies_to && one.origin ? push(l, &one, err)
@@ -213,10 +227,10 @@ static json_t *shown_json(const struct shown *r)
 {
     const char *scope = r->digest ? "kit" : strcmp(r->applies_to, "all") ? "sandbox" : "global";
 
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:s,s:b,s:s*}", "id", r->id, "name",
-                     r->id, "policy_name", r->policy, "scope", scope,
-                     "applies_to", r->applies_to, "decision", sbx_decision_name(r->decision),
-                     "resources", r->resource, "resource_type", "network", "origin",
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:[s],s:s,s:s,s:s,s:s,s:b,s:s*}", "id", r->id,
+                     "name", r->id, "policy_name", r->policy, "scope", scope, "applies_to",
+                     r->applies_to, "decision", sbx_decision_name(r->decision), "resources",
+                     r->resource, "resource_type", "network", "origin",
                      sbx_rule_source_name(r->source), "declared_at", r->origin, "status", r->status,
                      "editable", (int)(r->source == SBX_RULE_USER), "kit_digest", r->digest);
 }
@@ -329,13 +343,14 @@ const struct sbx_verb sbx_verb_policy_ls = {
     .name = "ls",
     .summary = "List rules: of the preset, your own, and those of kits",
     .args = "[SANDBOX]",
-    .about = "Without SANDBOX the rules for all, then those of each sandbox and its kits; with it "
-             "what its gate\n"
-             "has. One row a policy with the number of its rules; --wide shows the rules, and where "
-             "each stands:\n"
-             "the line of your policy.yaml, or the kit with file and line. \"approvals\" is what you "
-             "approved of kits\n"
-             "(--approve): it counts for every sandbox made with that kit as it was, until policy rm.",
+    .about =
+        "Without SANDBOX the rules for all, then those of each sandbox and its kits; with it "
+        "what its gate\n"
+        "has. One row a policy with the number of its rules; --wide shows the rules, and where "
+        "each stands:\n"
+        "the line of your policy.yaml, or the kit with file and line. \"approvals\" is what you "
+        "approved of kits\n"
+        "(--approve): it counts for every sandbox made with that kit as it was, until policy rm.",
     .example = "sbx policy ls --wide my-sandbox\n"
                "sbx policy ls --json --source kit",
     .groups = groups,

@@ -87,9 +87,11 @@ static enum sbx_code reset(struct sbx_cli *cli, struct sbx_err *err)
     enum sbx_code rc = SBX_OK;
 
     if (!o->force)
-        rc = sbx_cli_confirm(cli, "Take the global network policy back to \"balanced\", and back what was "
-                             "approved of kits?",
-                             "sbx policy reset --force", err);
+        rc = sbx_cli_confirm(
+            cli,
+            "Take the global network policy back to \"balanced\", and back what was "
+            "approved of kits?",
+            "sbx policy reset --force", err);
     if (!rc)
         rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)
@@ -130,7 +132,8 @@ const struct sbx_verb sbx_verb_policy_init = {
 const struct sbx_verb sbx_verb_policy_reset = {
     .name = "reset",
     .summary = "Forget the chosen preset",
-    .about = "Your own rules and all sandboxes stay; what you approved of kits (--approve) is taken back.",
+    .about =
+        "Your own rules and all sandboxes stay; what you approved of kits (--approve) is taken back.",
     .example = "sbx policy reset",
     .groups = reset_groups,
     .n_groups = SBX_ARRAY_LEN(reset_groups),

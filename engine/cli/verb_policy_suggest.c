@@ -32,8 +32,9 @@ static const char *joined(struct sbx_arena *arena, const json_t *list)
     json_t *one;
     size_t i;
 
-    json_array_foreach ((json_t *)list, i, one)
-        if (!(all = sbx_arena_printf(arena, "%s%s%s", all, *all ? ", " : "", json_string_value(one))))
+    json_array_foreach((json_t *)list, i, one)
+        if (!(all = sbx_arena_printf(arena, "%s%s%s", all, *all ? ", " : "",
+                                     json_string_value(one))))
             return "";
     return sbx_out_clean(arena, all);
 }
@@ -43,8 +44,9 @@ static void print_rules(struct sbx_cli *cli, const json_t *rules)
     json_t *r;
     size_t i;
 
-    fprintf(cli->out, "permissions:\n  network:\n    allow:%s\n", json_array_size(rules) ? "" : " []");
-    json_array_foreach ((json_t *)rules, i, r) {
+    fprintf(cli->out, "permissions:\n  network:\n    allow:%s\n",
+            json_array_size(rules) ? "" : " []");
+    json_array_foreach((json_t *)rules, i, r) {
         const char *pattern = json_string_value(json_object_get(r, "pattern"));
         const json_t *hosts = json_object_get(r, "hosts");
 
@@ -64,7 +66,7 @@ static void print_refused(struct sbx_cli *cli, const json_t *refused)
 
     if (json_array_size(refused))
         fputs("# Asked for and refused; a rule for it is for you to decide on:\n", cli->out);
-    json_array_foreach ((json_t *)refused, i, r) {
+    json_array_foreach((json_t *)refused, i, r) {
         const char *steps = joined(cli->arena, json_object_get(r, "steps"));
 
         if (i == REFUSED_SHOWN) {
@@ -91,8 +93,10 @@ static enum sbx_code suggest(struct sbx_cli *cli, struct sbx_err *err)
         return rc;
     if (!sbx_sandbox_gate_config(s.engine, cli->args.v[0], &config, NULL) &&
         !json_is_true(json_object_get(config, "learn")))
-        sbx_cli_note(cli, "note: sandbox %s was not made with --learn: what was refused is not among the rules",
-                     cli->args.v[0]);
+        sbx_cli_note(
+            cli,
+            "note: sandbox %s was not made with --learn: what was refused is not among the rules",
+            cli->args.v[0]);
     json_decref(config);
     if (!json_object_get(asked, "allow")) /* no log was there to read */
         rc = json_object_set_new(asked, "allow", json_object()) ||
@@ -114,17 +118,18 @@ const struct sbx_verb sbx_verb_policy_suggest = {
     .name = "suggest",
     .summary = "Print the rules a kit needs, from what a sandbox asked for",
     .args = "SANDBOX",
-    .about = "Made for a sandbox that was made with --learn: no preset and no allow rule of yours counts "
-             "there, public\n"
-             "hosts pass all the same, and each request is recorded with the step of the plan that asked. "
-             "Prints\n"
-             "permissions.network.allow with hosts and ports, the step behind each; three names below "
-             "one parent\n"
-             "become a wildcard, unless another name there was refused. This machine, private addresses "
-             "and what a\n"
-             "deny rule names are never opened: they are listed as refused. A host whose verdict changed "
-             "counts by the\n"
-             "last one. Works after the sandbox was removed.",
+    .about =
+        "Made for a sandbox that was made with --learn: no preset and no allow rule of yours counts "
+        "there, public\n"
+        "hosts pass all the same, and each request is recorded with the step of the plan that asked. "
+        "Prints\n"
+        "permissions.network.allow with hosts and ports, the step behind each; three names below "
+        "one parent\n"
+        "become a wildcard, unless another name there was refused. This machine, private addresses "
+        "and what a\n"
+        "deny rule names are never opened: they are listed as refused. A host whose verdict changed "
+        "counts by the\n"
+        "last one. Works after the sandbox was removed.",
     .example = "sbx run --learn --kit ./my-kit shell\n"
                "sbx policy suggest shell-project >>my-kit/spec.yaml",
     .min = 1,

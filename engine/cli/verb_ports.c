@@ -22,20 +22,16 @@ static const struct sbx_opt_group groups[] = { { .v = rows } };
 static enum sbx_code print(struct sbx_cli *cli, const struct sbx_published *v, size_t n,
                            struct sbx_err *err)
 {
-    static const char *const head[] = { "HOST IP", "HOST PORT", "SANDBOX PORT", "PROTOCOL", "NAME",
-                                        "KIT" };
+    static const char *const head[] = { "HOST IP",  "HOST PORT", "SANDBOX PORT",
+                                        "PROTOCOL", "NAME",      "KIT" };
     struct sbx_columns c = { .arena = cli->arena, .head = head, .n = SBX_ARRAY_LEN(head) };
 
     if (cli->format != SBX_FORMAT_TABLE)
         return sbx_out_value(cli, json_pack("{s:o}", "ports", sbx_published_json(v, n)), err);
     for (size_t i = 0; i < n; i++) {
         char host[8] = "", inside[8];
-        const char *cells[] = { v[i].host_ip,
-                                host,
-                                inside,
-                                sbx_published_protocol(&v[i]),
-                                v[i].name,
-                                v[i].kit };
+        const char *cells[] = { v[i].host_ip, host,    inside, sbx_published_protocol(&v[i]),
+                                v[i].name,    v[i].kit };
 
         if (v[i].host_port)
             snprintf(host, sizeof(host), "%u", v[i].host_port);
@@ -163,14 +159,15 @@ static const struct sbx_verb v_publish = {
     .name = "publish",
     .summary = "Let this machine reach ports of a sandbox",
     .args = "SANDBOX SPEC...",
-    .about = "SPEC is [[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/PROTOCOL]. Without HOST_IP only this machine "
-             "reaches it\n"
-             "(127.0.0.1); without HOST_PORT a free port is chosen and stays the same at every start. "
-             "PROTOCOL is\n"
-             "tcp4 (default), tcp6 or tcp (both), udp4, udp6 or udp (both). The service inside may "
-             "listen on all\n"
-             "addresses or on its loopback alone. A stopped sandbox is started. All are published or "
-             "none.",
+    .about =
+        "SPEC is [[HOST_IP:]HOST_PORT:]SANDBOX_PORT[/PROTOCOL]. Without HOST_IP only this machine "
+        "reaches it\n"
+        "(127.0.0.1); without HOST_PORT a free port is chosen and stays the same at every start. "
+        "PROTOCOL is\n"
+        "tcp4 (default), tcp6 or tcp (both), udp4, udp6 or udp (both). The service inside may "
+        "listen on all\n"
+        "addresses or on its loopback alone. A stopped sandbox is started. All are published or "
+        "none.",
     .example = "sbx ports publish my-sandbox 8080:3000\n"
                "sbx ports publish my-sandbox 5432 '[::1]:9000:9000'",
     .min = 2,
@@ -182,9 +179,10 @@ static const struct sbx_verb v_unpublish = {
     .name = "unpublish",
     .summary = "Take published ports back",
     .args = "SANDBOX SPEC...",
-    .about = "A bare SANDBOX_PORT takes back every mapping of it; HOST_PORT, HOST_IP and PROTOCOL name "
-             "one. Open\n"
-             "connections of them end. Ports of kits can be taken back too.",
+    .about =
+        "A bare SANDBOX_PORT takes back every mapping of it; HOST_PORT, HOST_IP and PROTOCOL name "
+        "one. Open\n"
+        "connections of them end. Ports of kits can be taken back too.",
     .example = "sbx ports unpublish my-sandbox 3000",
     .min = 2,
     .max = SBX_PORTS_MAX + 1,
@@ -195,8 +193,9 @@ static const struct sbx_verb *const subs[] = { &v_ls, &v_publish, &v_unpublish }
 
 #define PORTS                                                                                      \
     .summary = "Publish ports of a sandbox on this machine", .args = "SANDBOX",                    \
-    .about = "With a SANDBOX, its published ports: those of its kits, of --publish at its making, and " \
-             "later ones.",                                                                        \
+    .about =                                                                                       \
+        "With a SANDBOX, its published ports: those of its kits, of --publish at its making, and " \
+        "later ones.",                                                                             \
     .example = "sbx ports my-sandbox\n"                                                            \
                "sbx ports my-sandbox --publish 8080:3000",                                         \
     .sub = subs, .n_sub = SBX_ARRAY_LEN(subs), .groups = groups,                                   \

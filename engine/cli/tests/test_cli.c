@@ -141,14 +141,8 @@ static void usage_errors_exit_2_on_stderr_and_as_json(void **state)
 static void names_users_know_are_refused_by_name(void **state)
 {
     static const char *const lines[] = {
-        "kit push ./x reg/y:1",
-        "kit add box ./x",
-        "secret set github",
-        "cp a b",
-        "daemon status",
-        "settings list",
-        "run claude --clone",
-        "template save a b",
+        "kit push ./x reg/y:1", "kit add box ./x", "secret set github",  "cp a b",
+        "daemon status",        "settings list",   "run claude --clone", "template save a b",
         "policy profile x",
     };
 
