@@ -117,20 +117,20 @@ struct verified {
 
 /* Others than these have nothing that they ought to be. */
 static enum sbx_code check(struct sbx_cache *cache, const struct sbx_cache_entry *e,
-                           enum sbx_kit_state *ret, struct sbx_err *err)
+                           enum sbx_cache_state *ret, struct sbx_err *err)
 {
     bool good = true;
     enum sbx_code rc = SBX_OK;
 
-    *ret = SBX_KIT_WHOLE;
+    *ret = SBX_CACHE_WHOLE;
     if (!strcmp(e->kind, "kit"))
         rc = sbx_kit_verify(cache, e->name, ret, err);
     else if (!strcmp(e->kind, "blob"))
         rc = sbx_cache_check(cache, e, &good, err);
     else if (!strcmp(e->kind, "git"))
-        *ret = SBX_KIT_UNKNOWN; /* the objects of its commit are not kept */
+        *ret = SBX_CACHE_UNKNOWN; /* the objects of its commit are not kept */
     if (!rc && !good)
-        *ret = SBX_KIT_CHANGED;
+        *ret = SBX_CACHE_CHANGED;
     return rc;
 }
 
@@ -142,18 +142,18 @@ static enum sbx_code check_all(struct sbx_cache *cache, const struct sbx_cache_e
 
     for (size_t i = 0; !rc && i < n; i++) {
         bool kit = !strcmp(v[i].kind, "kit"), blob = !strcmp(v[i].kind, "blob");
-        enum sbx_kit_state state;
+        enum sbx_cache_state state;
 
         rc = check(cache, &v[i], &state, err);
         ret->blobs += blob;
-        ret->kits += kit && state != SBX_KIT_UNKNOWN;
-        ret->unknown += state == SBX_KIT_UNKNOWN;
-        if (!rc && state == SBX_KIT_CHANGED) {
+        ret->kits += kit && state != SBX_CACHE_UNKNOWN;
+        ret->unknown += state == SBX_CACHE_UNKNOWN;
+        if (!rc && state == SBX_CACHE_CHANGED) {
             ret->bad[ret->n_bad++] = v[i];
             ret->bad_blobs += blob;
         }
-        if (state != SBX_KIT_WHOLE)
-            json_array_append_new(state == SBX_KIT_UNKNOWN ? ret->unchecked
+        if (state != SBX_CACHE_WHOLE)
+            json_array_append_new(state == SBX_CACHE_UNKNOWN ? ret->unchecked
                                   : blob                   ? ret->damaged
                                                            : ret->changed,
                                   json_string(v[i].name));
@@ -172,11 +172,11 @@ static enum sbx_code drop_bad(struct sbx_cli *cli, struct sbx_cache *cache,
 
     for (size_t i = 0; !rc && i < found->n_bad; i++) {
         const struct sbx_cache_entry *e = &found->bad[i];
-        enum sbx_kit_state state = SBX_KIT_WHOLE;
+        enum sbx_cache_state state = SBX_CACHE_WHOLE;
         bool gone = false;
 
         if (kits != !strcmp(e->kind, "kit") || check(cache, e, &state, NULL) ||
-            state == SBX_KIT_WHOLE)
+            state == SBX_CACHE_WHOLE)
             continue;
         rc = sbx_cache_drop(cache, e, &gone, err);
         if (!rc && !gone)

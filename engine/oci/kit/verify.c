@@ -118,22 +118,22 @@ static bool says_no_kit(enum sbx_code rc)
 }
 
 static enum sbx_code compare(struct sbx_cache *cache, const char *digest, int made, int kit,
-                             enum sbx_kit_state *ret, struct sbx_err *err)
+                             enum sbx_cache_state *ret, struct sbx_err *err)
 {
     bool same = false;
     enum sbx_code rc = kit_fill_from_cache(cache, digest, made, err);
 
     if (rc == SBX_NOT_FOUND) {
-        *ret = SBX_KIT_UNKNOWN;
+        *ret = SBX_CACHE_UNKNOWN;
         return SBX_OK;
     }
     if (!rc)
         rc = same_dir(made, kit, &same, err);
-    *ret = !rc && same ? SBX_KIT_WHOLE : SBX_KIT_CHANGED;
+    *ret = !rc && same ? SBX_CACHE_WHOLE : SBX_CACHE_CHANGED;
     return says_no_kit(rc) ? SBX_OK : rc;
 }
 
-enum sbx_code sbx_kit_verify(struct sbx_cache *cache, const char *name, enum sbx_kit_state *ret,
+enum sbx_code sbx_kit_verify(struct sbx_cache *cache, const char *name, enum sbx_cache_state *ret,
                              struct sbx_err *err)
 {
     SBX_AUTO_FREE char *path = NULL, *tmp = NULL, *digest = NULL;
@@ -143,13 +143,13 @@ enum sbx_code sbx_kit_verify(struct sbx_cache *cache, const char *name, enum sbx
     if (asprintf(&digest, "sha256:%s", name) < 0 ||
         asprintf(&path, "%s/kits/%s", sbx_cache_dir(cache), name) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    *ret = SBX_KIT_CHANGED; /* no digest, or a link: nothing that was unpacked */
+    *ret = SBX_CACHE_CHANGED; /* no digest, or a link: nothing that was unpacked */
     kit = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (kit < 0 && errno != ENOTDIR && errno != ELOOP)
         return sbx_err_errno(err, "%s", path);
     if (kit < 0 || !sbx_digest_valid(digest))
         return SBX_OK;
-    *ret = SBX_KIT_UNKNOWN;
+    *ret = SBX_CACHE_UNKNOWN;
     if (access(path, W_OK) && errno == EROFS) /* nowhere to unpack it */
         return SBX_OK;
     rc = kit_work_make(sbx_cache_dir(cache), &tmp, &made, err);

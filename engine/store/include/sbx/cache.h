@@ -97,6 +97,12 @@ SBX_MUST_USE enum sbx_code sbx_cache_use(struct sbx_cache *c, int *ret_fd, struc
 SBX_MUST_USE enum sbx_code sbx_cache_alone(struct sbx_cache *c, int *ret_fd, struct sbx_err *err);
 /** Mark a directory of the cache as used; it stays until this process ends. Under sbx_cache_use(). */
 void sbx_cache_hold(const char *path);
+/** What a check finds: of an unpacked kit against its blobs, of a commit's files against the commit. */
+enum sbx_cache_state {
+    SBX_CACHE_WHOLE,
+    SBX_CACHE_CHANGED, /**< it is not what it ought to be */
+    SBX_CACHE_UNKNOWN, /**< what would say so is not here, or there is nowhere to look */
+};
 /** Does a blob's content have the digest that its name says? */
 SBX_MUST_USE enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e,
                                            bool *ret_good, struct sbx_err *err);

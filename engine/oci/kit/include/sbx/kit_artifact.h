@@ -7,6 +7,7 @@
 #ifndef SBX_KIT_ARTIFACT_H
 #define SBX_KIT_ARTIFACT_H
 
+#include "sbx/cache.h"
 #include "sbx/diag.h"
 #include "sbx/ref.h"
 #include "sbx/registry.h"
@@ -64,17 +65,13 @@ SBX_MUST_USE enum sbx_code sbx_kit_fetch(const struct sbx_kit_io *io, const stru
  */
 SBX_MUST_USE enum sbx_code sbx_kit_unpack(const struct sbx_kit_io *io, const struct sbx_place *p,
                                           bool *ret_mine, char **ret_dir, struct sbx_err *err);
-enum sbx_kit_state {
-    SBX_KIT_WHOLE,
-    SBX_KIT_CHANGED, /**< it differs from its blobs, or they make no kit */
-    SBX_KIT_UNKNOWN, /**< one of its blobs is not in the cache, or the cache is read-only */
-};
 /**
- * Is an unpacked kit of the cache, CACHE/kits/NAME, what its blobs say? They are verified too. Under
- * sbx_cache_use() or sbx_cache_alone(). SBX_OK, SBX_IO, SBX_NO_MEMORY.
+ * Is an unpacked kit of the cache, CACHE/kits/NAME, what its blobs say? They are verified too. Unknown
+ * where one of them is not in the cache, or the cache is read-only. Under sbx_cache_use() or
+ * sbx_cache_alone(). SBX_OK, SBX_IO, SBX_NO_MEMORY.
  */
 SBX_MUST_USE enum sbx_code sbx_kit_verify(struct sbx_cache *cache, const char *name,
-                                          enum sbx_kit_state *ret, struct sbx_err *err);
+                                          enum sbx_cache_state *ret, struct sbx_err *err);
 /** The artifact's manifest, for its annotations; by digest or tag. */
 SBX_MUST_USE enum sbx_code sbx_kit_manifest(const struct sbx_kit_io *io, const struct sbx_place *p,
                                             struct sbx_arena *arena, struct sbx_oci_doc *ret,
