@@ -45,12 +45,27 @@ static void print_excerpt(struct sbx_cli *cli, const struct sbx_diag *d, bool co
         fputs("\033[0m", cli->err);
 }
 
+/* Beside a value that does not have them in it. */
+static void report_events(struct sbx_cli *cli)
+{
+    SBX_AUTO_JSON json_t *list = cli->reported < cli->diags.len ? sbx_diags_json(&cli->diags) : NULL;
+
+    for (; cli->reported < json_array_size(list); cli->reported++) {
+        json_t *row = json_array_get(list, cli->reported);
+
+        if (!json_object_set_new(row, "event", json_string("diagnostic")))
+            sbx_out_event(cli, json_incref(row));
+    }
+}
+
 void sbx_cli_report(struct sbx_cli *cli)
 {
     bool terminal = isatty(fileno(cli->err)), colour = terminal && wants_colour(cli->err);
     bool cut = cli->reported < cli->diags.len &&
                cli->diags.dropped; /* said once, behind the last */
 
+    if (cli->format == SBX_FORMAT_JSON && !cli->verb->sarif)
+        report_events(cli);
     for (; cli->reported < cli->diags.len && cli->format == SBX_FORMAT_TABLE; cli->reported++) {
         SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(65536);
 
@@ -69,6 +84,16 @@ void sbx_cli_report(struct sbx_cli *cli)
         fprintf(cli->err, "(and %zu more)\n", cli->diags.dropped);
 }
 
+/* "note: ..." and "warning: ..." are kinds of events. */
+static void note_event(const struct sbx_cli *cli, const char *text)
+{
+    bool warning = !strncmp(text, "warning: ", 9);
+
+    if (warning || !strncmp(text, "note: ", 6))
+        text = strchr(text, ' ') + 1;
+    sbx_out_event(cli, sbx_out_event_of(warning ? "warning" : "note", text));
+}
+
 void sbx_cli_note(struct sbx_cli *cli, const char *fmt, ...)
 {
     char text[1024];
@@ -77,7 +102,10 @@ void sbx_cli_note(struct sbx_cli *cli, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    print_safe(cli->err, "sbx: ", text);
+    if (cli->format == SBX_FORMAT_JSON)
+        note_event(cli, text);
+    else
+        print_safe(cli->err, "sbx: ", text);
 }
 
 enum sbx_code sbx_cli_confirm(struct sbx_cli *cli, const char *question, const char *instead,
@@ -123,10 +151,24 @@ static bool was_reported(const struct sbx_cli *cli, const struct sbx_err *err)
     return false;
 }
 
+static void error_event(const struct sbx_cli *cli, const struct sbx_err *err)
+{
+    json_t *event = sbx_out_event_of("error", err->text);
+
+    if (event && !json_object_set_new(event, "code", json_string(sbx_code_name(err->code))))
+        sbx_out_event(cli, event);
+    else
+        json_decref(event);
+}
+
 static void print_error(struct sbx_cli *cli, const struct sbx_err *err)
 {
     bool reported = was_reported(cli, err);
 
+    if (cli->format == SBX_FORMAT_JSON) {
+        error_event(cli, err);
+        return;
+    }
     if (reported && cli->diags.errors > 1)
         fprintf(cli->err, "sbx: %zu errors\n", cli->diags.errors);
     else if (err->text[0] && !reported)

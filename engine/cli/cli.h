@@ -111,9 +111,9 @@ enum sbx_code sbx_cli_unknown(const struct sbx_verb *parent, const char *path, c
 /** Parse, run, print the error: the whole program. */
 int sbx_cli_main(int argc, char *const *argv, FILE *out, FILE *err);
 
-/** Show the findings that were not shown yet on stderr; in JSON they are part of the value. */
+/** Show the findings that were not shown yet on stderr; with JSON as events, unless the value has them. */
 void sbx_cli_report(struct sbx_cli *cli);
-/** A line for the user's eyes on stderr: "sbx: note: ...". */
+/** A line for the user's eyes on stderr: "sbx: note: ..."; with JSON an event. */
 void sbx_cli_note(struct sbx_cli *cli, const char *fmt, ...) SBX_PRINTF(2, 3);
 /** Ask on the terminal; SBX_OK: yes. Without one, or with --no-input: SBX_USAGE naming `instead`. */
 SBX_MUST_USE enum sbx_code sbx_cli_confirm(struct sbx_cli *cli, const char *question,

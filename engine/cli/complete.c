@@ -118,7 +118,8 @@ static void offer_value(struct line *l, const struct sbx_opt *o)
     bool kit = !strcmp(o->name, "kit");
 
     for (size_t i = 0; o->choices && o->choices[i]; i++)
-        offer(l, l->prefix, o->choices[i], NULL);
+        if (!o->some || l->verb->sarif || strcmp(o->choices[i], o->some) != 0)
+            offer(l, l->prefix, o->choices[i], NULL);
     if (o->choices)
         return;
     if (kit || !strcmp(o->value, "AGENT"))

@@ -124,6 +124,19 @@ static void docs_command(const struct sbx_verb *c, const char *path, FILE *out)
     }
 }
 
+static const char json_docs[] =
+    "\nWith `--output json` standard output is one JSON value (one a line with `--follow`), also of a command that\n"
+    "fails: `{\"diagnostics\": [...]}`. Standard error is one JSON object a line then, its kind in `event`:\n"
+    "\n"
+    "| event | meaning | fields |\n"
+    "|---|---|---|\n"
+    "| `step`, `output` | a step begins, a line it printed | `step` its id, `text` |\n"
+    "| `done`, `failed` | a step ended | `step`, `ms` |\n"
+    "| `blob` | bytes of a large blob are here, or on their way | `digest`, `done`, `total` |\n"
+    "| `note`, `warning` | | `text`, `step` where it is of one |\n"
+    "| `diagnostic` | a finding in a kit or in settings, where the value does not have it | as in `diagnostics` |\n"
+    "| `error` | the last one of a command that failed | `text`, `code` |\n";
+
 void sbx_docs_print(FILE *out)
 {
     fputs(
@@ -132,5 +145,6 @@ void sbx_docs_print(FILE *out)
     fprintf(out, "\n%s\n\nExit status, where a command names no other:\n%s\n", sbx_root.about,
             USUAL_EXITS);
     docs_opts(&sbx_global_group, out);
+    fputs(json_docs, out);
     docs_command(&sbx_root, sbx_root.name, out);
 }

@@ -27,6 +27,26 @@ enum sbx_code sbx_out_value(struct sbx_cli *cli, json_t *value, struct sbx_err *
     return SBX_OK;
 }
 
+void sbx_out_event(const struct sbx_cli *cli, json_t *event)
+{
+    SBX_AUTO_FREE char *line = event ? json_dumps(event, JSON_COMPACT) : NULL;
+
+    json_decref(event);
+    if (!line)
+        return;
+    fprintf(cli->err, "%s\n", line);
+    fflush(cli->err);
+}
+
+json_t *sbx_out_event_of(const char *kind, const char *text)
+{
+    SBX_AUTO(sbx_buf) repaired = SBX_BUF_INIT(SBX_OUT_MAX);
+
+    if (sbx_text_repair(&repaired, text, strlen(text)))
+        return NULL;
+    return json_pack("{s:s,s:s}", "event", kind, "text", repaired.ptr ? repaired.ptr : "");
+}
+
 const char *sbx_out_clean(struct sbx_arena *arena, const char *text)
 {
     SBX_AUTO(sbx_buf) b = SBX_BUF_INIT(SBX_OUT_MAX);

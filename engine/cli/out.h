@@ -19,6 +19,14 @@ SBX_MUST_USE enum sbx_code sbx_out_value(struct sbx_cli *cli, json_t *value, str
 /** Block-style YAML of a JSON value: strings quoted where YAML would read something else. */
 SBX_MUST_USE enum sbx_code sbx_yaml_write(const json_t *value, struct sbx_buf *out);
 
+/**
+ * One JSON object on a line of stderr: what a command tells while it works, where its result is JSON. A
+ * single write, from any thread. Steals `event`; NULL (no memory) is not told.
+ */
+void sbx_out_event(const struct sbx_cli *cli, json_t *event);
+/** An event of this kind with its text, repaired where that is not UTF-8; the caller may add to it. */
+json_t *sbx_out_event_of(const char *kind, const char *text);
+
 /** Columns aligned by the widest cell; the last column is not padded. */
 struct sbx_columns {
     struct sbx_arena *arena;

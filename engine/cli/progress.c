@@ -97,6 +97,24 @@ static void print(struct sbx_session *s, const struct sbx_event *e, const char *
         fprintf(s->cli->err, "%s%s\n", prefixes[e->kind], text);
 }
 
+/* For scripts: a step is named by its id when it ends. */
+static void tell(const struct sbx_session *s, const struct sbx_event *e)
+{
+    static const char *const kinds[] = {
+        [SBX_EVENT_STEP] = "step",       [SBX_EVENT_OUTPUT] = "output", [SBX_EVENT_DONE] = "done",
+        [SBX_EVENT_FAILED] = "failed",   [SBX_EVENT_NOTE] = "note",     [SBX_EVENT_BYTES] = "blob",
+        [SBX_EVENT_WARNING] = "warning",
+    };
+    bool over = e->kind == SBX_EVENT_DONE || e->kind == SBX_EVENT_FAILED;
+    json_t *event = over ? json_pack("{s:s,s:I}", "event", kinds[e->kind], "ms",
+                                     (json_int_t)e->elapsed_ms)
+                         : sbx_out_event_of(kinds[e->kind], e->text ? e->text : "");
+
+    if (event && e->step)
+        json_object_set_new(event, "step", json_string(e->step));
+    sbx_out_event(s->cli, event);
+}
+
 /* A layer of an image: a bar, in place of the line of the step. */
 static void count(struct sbx_session *s, const struct sbx_event *e)
 {
@@ -130,7 +148,9 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
         s->output_shown = e->kind == SBX_EVENT_OUTPUT;
     if (e->kind == SBX_EVENT_FAILED)
         s->failure_shown = s->output_shown;
-    if (s->fancy)
+    if (s->cli->format == SBX_FORMAT_JSON)
+        tell(s, e);
+    else if (s->fancy)
         draw(s, e, text);
     else
         print(s, e, text);

@@ -31,7 +31,7 @@ enum sbx_code sbx_session_open(struct sbx_session *s, struct sbx_cli *cli,
     enum sbx_code rc;
 
     s->cli = cli;
-    s->fancy = sbx_tty_draws();
+    s->fancy = sbx_tty_draws() && cli->format != SBX_FORMAT_JSON;
     s->width = sbx_tty_size(NULL).cols;
     rc = sbx_paths_init(cli->global.app, &paths, err);
     if (!rc)

@@ -35,6 +35,11 @@ has run sbx ru
 has --template sbx run --te
 has missing sbx run --pull = mi
 has never sbx run --pull = ""
+has sarif sbx kit validate --output ""
+has json sbx ls --output ""
+got=$(complete_bash sbx ls --output "")
+n=$((n + 1))
+[[ $got != *sarif* ]] || bad "bash: [ls --output] offers [$got]"
 has claude sbx run c
 has hello sbx run --kit ""
 # What is no name of a sandbox is not offered: a shell would run it, a terminal obey it.

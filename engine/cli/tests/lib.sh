@@ -43,14 +43,19 @@ j() { # PYTHON-EXPRESSION-OF-v ARGUMENTS...: it is true
     shift
     value True "bool($expression)" "$@"
 }
-json() { # STATUS ARGUMENTS...: one JSON value on stdout, also of a failure
-    local status=$1 out got
+json() { # STATUS ARGUMENTS...: one JSON value on stdout and events on stderr, also of a failure
+    local status=$1 got
     shift
-    out=$(sbx "$@" 2>/dev/null)
+    sbx "$@" >"$work/json.out" 2>"$work/json.err"
     got=$?
     n=$((n + 1))
-    [ $got = "$status" ] && python3 -c 'import json, sys; json.loads(sys.stdin.read())' <<<"$out" 2>/dev/null ||
-        bad "sbx $*: status $got, want $status, and one JSON value: ${out:0:900}"
+    [ $got = "$status" ] && python3 - "$work/json.out" "$work/json.err" "$got" 2>"$work/json.why" <<'END' ||
+import json, sys
+json.load(open(sys.argv[1]))
+events = [json.loads(line)["event"] for line in open(sys.argv[2])]
+assert (events[-1:] == ["error"]) == (sys.argv[3] != "0"), events
+END
+        bad "sbx $*: status $got, want $status, one JSON value, and JSON lines on stderr: $(tail -1 "$work/json.why") $(head -c 900 "$work/json.out" "$work/json.err")"
 }
 kit() { # DIRECTORY NAME, the rest of spec.yaml on stdin
     mkdir -p "$1"

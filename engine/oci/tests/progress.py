@@ -111,14 +111,30 @@ def events(row, argv, layer, total):
     p = subprocess.run(argv, env=row.env, cwd=row.dir, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
     row.check("status", p.returncode, 0)
     json.loads(p.stdout)
-    told = [json.loads(x) for x in p.stderr.decode().split("\n") if x.startswith("{")]
+    said = [json.loads(x) for x in p.stderr.decode().splitlines()]
+    told = [x for x in said if x["event"] == "blob"]
     row.check("events", bool(told) and all(set(x) == {"event", "digest", "done", "total"} for x in told))
     row.check("the last one", told[-1] if told else None, {"event": "blob", "digest": layer, "done": total, "total": total})
+    return said
+
+
+def failed_events(row):
+    """What fails says so as an event too, the last one; the value on stdout has the whole."""
+    pull = Pull(row)
+    row.reg.misbehave(sha(LAYER), "flip")
+    p = subprocess.run(pull.argv("--json"), env=row.env, cwd=row.dir, stdin=subprocess.DEVNULL, capture_output=True, timeout=100,
+                       check=False)
+    said = [json.loads(x) for x in p.stderr.decode().splitlines()]
+    told = json.loads(p.stdout)["diagnostics"]
+    row.check("status", p.returncode, 1)
+    row.check("the error", said[-1]["event"], "error")
+    row.check("the value", [x["message"] for x in told], [said[-1]["text"]])
 
 
 rows = [("bars", bars), ("60 columns", lambda r: narrow(r, 60, NO_BAR)), ("30 columns", lambda r: narrow(r, 30, None)),
         ("1 column", lambda r: row_of_one(r)), ("TERM=dumb", dumb), ("NO_COLOR", no_color), ("a width of 0", unknown_width),
         ("no terminal", no_terminal),
+        ("--output json of a failure", failed_events),
         ("--output json", lambda r: events(r, Pull(r).argv("--output", "json"), sha(LAYER), len(LAYER)))]
 
 
@@ -170,9 +186,11 @@ def create_lines(row, runtime):
         lines_only(row, row.run(c.argv(), 0, "Get image"))
 
 
-def create_events(row, runtime):
-    with Create(row, runtime) as c:
-        events(row, c.argv("--json"), c.layer, len(row.reg.blobs[c.layer]))
+def create_events(row, runtime, verb, *more):
+    with Create(row, runtime, verb) as c:
+        said = events(row, c.argv("--json", *more), c.layer, len(row.reg.blobs[c.layer]))
+        steps = {kind: [x["step"] for x in said if x["event"] == kind] for kind in ("step", "done")}
+        row.check("steps begin and end", sorted(steps["step"]) == sorted(steps["done"]) and "container" in steps["done"])
 
 
 def runtimes():
@@ -191,7 +209,8 @@ for one in runtimes():
     rows.append((f"create -q ({one})", lambda r, x=one: quiet(r, x)))
     rows.append((f"create without a terminal ({one})", lambda r, x=one: create_lines(r, x)))
     if one == "oci":
-        rows.append((f"create --json ({one})", lambda r, x=one: create_events(r, x)))
+        rows.append((f"create --json ({one})", lambda r, x=one: create_events(r, x, "create")))
+        rows.append((f"run -d --json ({one})", lambda r, x=one: create_events(r, x, "run", "-d")))
 
 if __name__ == "__main__":
     from matrix_world import run_rows
