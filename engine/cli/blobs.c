@@ -155,13 +155,25 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     pthread_mutex_unlock(&b->lock);
 }
 
+static bool was_told(struct sbx_blobs *b, const char *text)
+{
+    for (size_t i = 0; i < b->n_told; i++)
+        if (!strncmp(b->told[i], text, sizeof(b->told[i]) - 1))
+            return true;
+    if (b->n_told < SBX_BLOBS_TOLD)
+        snprintf(b->told[b->n_told++], sizeof(b->told[0]), "%s", text);
+    return false;
+}
+
 static void on_line(void *ctx, const char *text)
 {
     struct sbx_blobs *b = ctx;
 
     pthread_mutex_lock(&b->lock);
-    sbx_cli_note(b->cli, "note: %s", text);
-    b->lines = 0; /* the bars that are there stay where they are */
+    if (!was_told(b, text)) {
+        sbx_cli_note(b->cli, "note: %s", text);
+        b->lines = 0; /* the bars that are there stay where they are */
+    }
     pthread_mutex_unlock(&b->lock);
 }
 
@@ -172,12 +184,13 @@ static void release(void *p)
     pthread_mutex_destroy(&b->lock);
 }
 
-struct sbx_blobs *sbx_blobs_new(struct sbx_cli *cli)
+struct sbx_blobs *sbx_blobs_of(struct sbx_cli *cli)
 {
-    struct sbx_blobs *b = sbx_arena_alloc(cli->arena, sizeof(*b));
+    struct sbx_blobs *b = cli->blobs ? cli->blobs : sbx_arena_alloc(cli->arena, sizeof(*b));
 
-    if (!b)
-        return NULL;
+    if (!b || cli->blobs)
+        return b;
+    cli->blobs = b;
     b->cli = cli;
     pthread_mutex_init(&b->lock, NULL);
     b->terminal = sbx_tty_draws() && cli->format == SBX_FORMAT_TABLE;

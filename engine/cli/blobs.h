@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "sbx/registry.h"
 
+#define SBX_BLOBS_TOLD 16 /* lines that are not said again; registries have one or two things to say */
 #define SBX_BLOBS_SHOWN 8 /* bars at once: twice what is moved at once */
 
 struct sbx_blob_bar {
@@ -28,10 +29,12 @@ struct sbx_blobs {
     struct sbx_blob_bar v[SBX_BLOBS_SHOWN];
     size_t n, lines; /* bars, and how many of them are on the screen */
     long drawn_ms;
+    char told[SBX_BLOBS_TOLD][200]; /* beginnings of lines: several handles of one registry say the same */
+    size_t n_told;
 };
 
-/** In the arena of `cli`; NULL: no memory. */
-struct sbx_blobs *sbx_blobs_new(struct sbx_cli *cli);
+/** Those of this command; NULL: no memory. */
+struct sbx_blobs *sbx_blobs_of(struct sbx_cli *cli);
 /** Something else is about to be written: the bars that are there stay where they are. */
 void sbx_blobs_leave(struct sbx_blobs *b);
 

@@ -79,6 +79,7 @@ struct sbx_cli {
     FILE *out, *err;        /**< results; all else */
     bool printed;           /**< the JSON or YAML value is out */
     bool quiet;             /**< no progress */
+    struct sbx_blobs *blobs; /**< what is fetched and sent (blobs.h); NULL: nothing was yet */
     struct sbx_diags diags; /**< findings of the whole run */
     size_t reported;        /**< of diags: already shown */
     long long began;        /**< Unix seconds */

@@ -118,12 +118,12 @@ static void tell(const struct sbx_session *s, const struct sbx_event *e)
 /* A layer of an image: a bar, in place of the line of the step. */
 static void count(struct sbx_session *s, const struct sbx_event *e)
 {
-    if (!s->blobs)
-        s->blobs = sbx_blobs_new(s->cli);
-    if (!s->blobs)
+    struct sbx_blobs *blobs = sbx_blobs_of(s->cli);
+
+    if (!blobs)
         return; /* no memory for bars: the pull goes on */
     sbx_progress_end(s);
-    s->blobs->progress.bytes(s->blobs, e->text, e->done, e->total);
+    blobs->progress.bytes(blobs, e->text, e->done, e->total);
 }
 
 void sbx_progress_event(void *ctx, const struct sbx_event *e)
@@ -138,8 +138,8 @@ void sbx_progress_event(void *ctx, const struct sbx_event *e)
         count(s, e);
         return;
     }
-    if (s->blobs)
-        sbx_blobs_leave(s->blobs);
+    if (s->cli->blobs)
+        sbx_blobs_leave(s->cli->blobs);
     arena = sbx_arena_new();
     text = arena ? sbx_out_clean(arena, e->text ? e->text : e->step) : NULL;
     if (!text)

@@ -28,7 +28,7 @@ static enum sbx_code new_io(struct sbx_cli *cli, const struct sbx_remote_opts *o
                             struct sbx_err *err)
 {
     struct io *io = sbx_arena_alloc(cli->arena, sizeof(*io));
-    struct sbx_blobs *blobs = sbx_blobs_new(cli);
+    struct sbx_blobs *blobs = sbx_blobs_of(cli);
     enum sbx_code rc;
 
     if (!io || !blobs)

@@ -24,7 +24,6 @@ struct sbx_session {
     bool output_shown;       /**< the step that runs printed something, which stands on stderr */
     bool failure_shown;      /**< so did the one that failed */
     int width;               /**< of the terminal */
-    struct sbx_blobs *blobs; /**< layers of an image on their way; NULL: none came yet */
     struct sbx_step {
         char id[80], text[160];
     } steps[SBX_STEPS_OPEN]; /**< begun and not ended */

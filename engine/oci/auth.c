@@ -96,6 +96,18 @@ static enum sbx_code add(struct sbx_registry *r, struct sbx_buf *out, const char
     return escaped ? rc : SBX_NO_MEMORY;
 }
 
+/* One parameter a scope in a query; a form has them in one (distribution's token specification, OAuth 2). */
+static enum sbx_code add_scopes(struct sbx_registry *r, struct sbx_buf *out, const char *scope)
+{
+    SBX_AUTO_FREE char *copy = strdup(scope);
+    char *rest = NULL;
+    enum sbx_code rc = copy ? SBX_OK : SBX_NO_MEMORY;
+
+    for (char *one = copy ? strtok_r(copy, " ", &rest) : NULL; !rc && one; one = strtok_r(NULL, " ", &rest))
+        rc = add(r, out, "scope", one);
+    return rc;
+}
+
 /* With an identity token it is a form, else a query with Basic. */
 static enum sbx_code ask(struct sbx_registry *r, const struct sbx_challenge *ch, const char *scope,
                          struct sbx_call *c, struct sbx_err *err)
@@ -105,7 +117,7 @@ static enum sbx_code ask(struct sbx_registry *r, const struct sbx_challenge *ch,
     enum sbx_code rc = add(r, &query, "service", ch->service);
 
     if (!rc)
-        rc = add(r, &query, "scope", scope);
+        rc = r->login.identity ? add(r, &query, "scope", scope) : add_scopes(r, &query, scope);
     if (!rc && r->login.identity) {
         rc = add(r, &query, "grant_type", "refresh_token");
         if (!rc)

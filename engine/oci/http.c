@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sbx/text.h"
+
 /* What the callbacks of one transfer share. */
 struct transfer {
     struct sbx_http *h;
@@ -116,6 +118,19 @@ static const char *const names[HTTP_N_HEADERS] = {
     [HTTP_CHUNK_MIN] = "oci-chunk-min-length",
 };
 
+/* 299 - "text" (OCI Distribution Specification 1.1, "Warnings"); codes of caches are not for users. */
+static void note_warning(const struct sbx_http *h, const char *value)
+{
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(4 * HTTP_WARNING_MAX + 1);
+    const char *start = value ? strchr(value, '"') : NULL, *end = start ? strrchr(start, '"') : NULL;
+    size_t len = end > start ? (size_t)(end - start) - 1 : 0;
+
+    if (!h->warned || !len || strncmp(value, "299 ", 4) != 0)
+        return;
+    if (!sbx_text_escape(&text, start + 1, len < HTTP_WARNING_MAX ? len : HTTP_WARNING_MAX))
+        h->warned(h->warned_ctx, text.ptr);
+}
+
 static void note_header(struct sbx_call *c, const char *name, size_t len, const char *value)
 {
     if (len == 16 && !strncasecmp(name, "www-authenticate", len) &&
@@ -130,7 +145,7 @@ static size_t on_header(char *line, size_t one, size_t len, void *ctx)
 {
     struct transfer *t = ctx;
     size_t all = one * len, end = all, start;
-    const char *colon = memchr(line, ':', all);
+    const char *colon = memchr(line, ':', all), *value;
 
     t->header_bytes += all;
     if (t->header_bytes > HTTP_HEADERS_MAX) {
@@ -144,8 +159,10 @@ static size_t on_header(char *line, size_t one, size_t len, void *ctx)
         end--;
     while (start < end && (line[start] == ' ' || line[start] == '\t'))
         start++;
-    note_header(t->c, line, (size_t)(colon - line),
-                sbx_arena_memdup(t->c->arena, line + start, end - start));
+    value = sbx_arena_memdup(t->c->arena, line + start, end - start);
+    note_header(t->c, line, (size_t)(colon - line), value);
+    if (colon - line == 7 && !strncasecmp(line, "warning", 7))
+        note_warning(t->h, value);
     return all;
 }
 
@@ -213,6 +230,21 @@ static void set_tls(struct sbx_http *h, bool at_home)
     }
 }
 
+/*
+ * libcurl follows the variables of the environment but HTTP_PROXY, which in a CGI program is a client's
+ * word. Ours is none, and Docker's tools follow it.
+ */
+static void set_proxy(struct sbx_http *h, const char *url)
+{
+    const char *proxy = getenv("HTTP_PROXY"), *lower = getenv("http_proxy");
+
+    SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* they are the proxy's, not the registry's */
+    if (sbx_url_loopback(strstr(url, "://") + 3))
+        SET(CURLOPT_NOPROXY, "*");
+    else if (!strncmp(url, "http:", 5) && proxy && *proxy && !lower && !getenv("REQUEST_METHOD"))
+        SET(CURLOPT_PROXY, proxy);
+}
+
 static void set_method(struct sbx_http *h, struct sbx_call *c)
 {
     if (!strcmp(c->method, "HEAD"))
@@ -233,8 +265,6 @@ static void set_method(struct sbx_http *h, struct sbx_call *c)
 static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, struct transfer *t,
                     struct curl_slist *headers, bool at_home)
 {
-    const char *host = strstr(url, "://") + 3;
-
     h->curl->easy_reset(h->h);
     h->reason[0] = '\0';
     SET(CURLOPT_URL, url);
@@ -261,8 +291,7 @@ static void set_all(struct sbx_http *h, struct sbx_call *c, const char *url, str
         SET(CURLOPT_XFERINFOFUNCTION, on_progress);
         SET(CURLOPT_XFERINFODATA, t);
     }
-    if (sbx_url_loopback(host))
-        SET(CURLOPT_NOPROXY, "*");
+    set_proxy(h, url);
     set_tls(h, at_home);
     set_method(h, c);
 }
@@ -282,14 +311,20 @@ static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code
                                                      : h->curl->easy_strerror(code);
     const char *host = strstr(url, "://") + 3;
     int len = (int)strcspn(host, "/");
+    char dir[4096];
+    long proxy = 0;
 
-    c->passing = passes(code);
-    c->no_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_COULDNT_CONNECT;
-    if (code == CURLE_PEER_FAILED_VERIFICATION)
+    h->curl->easy_getinfo(h->h, CURLINFO_HTTP_CONNECTCODE, &proxy);
+    c->passing = passes(code) && (proxy < 400 || proxy >= 500); /* what a proxy forbids stays forbidden */
+    c->no_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_COULDNT_CONNECT ||
+                code == CURLE_COULDNT_RESOLVE_HOST; /* whom only a proxy for http knows */
+    if (code == CURLE_PEER_FAILED_VERIFICATION) {
+        sbx_tls_user_dir("docker", h->host, dir, sizeof(dir));
         return sbx_err_set(err, SBX_UNAVAILABLE,
                            "%.*s: %.300s; if the registry has a CA of its own, put it into "
-                           "/etc/docker/certs.d/%s/ca.crt or the same below ~/.config/docker",
-                           len, host, why, h->host);
+                           "/etc/docker/certs.d/%s/ca.crt or %.300s/ca.crt",
+                           len, host, why, h->host, dir);
+    }
     if (code == CURLE_OPERATION_TIMEDOUT)
         return sbx_err_set(err, SBX_TIMEOUT, "%.*s: %.300s", len, host, why);
     return sbx_err_set(err, code == CURLE_OUT_OF_MEMORY ? SBX_NO_MEMORY : SBX_UNAVAILABLE,

@@ -16,6 +16,7 @@
 #define HTTP_STALL_S 60        /* without one byte: storage behind a registry may think for long */
 #define HTTP_HEADERS_MAX 131072 /* bytes of an answer's headers */
 #define HTTP_CHALLENGES_MAX 8  /* WWW-Authenticate headers that are read */
+#define HTTP_WARNING_MAX 500   /* bytes of a registry's warning that are shown */
 
 /* TLS of one host: its own trust and our certificate (certs.d). */
 struct sbx_tls {
@@ -26,6 +27,8 @@ struct sbx_tls {
 void sbx_tls_release(struct sbx_tls *t);
 /* Read the directories `certs.d/HOST` of Docker and of the containers tools. */
 SBX_MUST_USE enum sbx_code sbx_tls_read(const char *host, struct sbx_tls *ret, struct sbx_err *err);
+/* The user's own such directory. */
+void sbx_tls_user_dir(const char *tool, const char *host, char *out, size_t size);
 
 struct sbx_http {
     const struct sbx_curl *curl;
@@ -34,6 +37,8 @@ struct sbx_http {
     const char *host; /* whose certificates `tls` has */
     char reason[CURL_ERROR_SIZE];
     const atomic_bool *stop; /* true: bodies that are sent end; NULL: nobody ends them */
+    void (*warned)(void *ctx, const char *text); /* Warning headers, printable; NULL: nobody listens */
+    void *warned_ctx;
 };
 
 enum sbx_http_header {
@@ -71,7 +76,7 @@ struct sbx_call {
     long status;
     const char *answered; /* the address that did, behind redirects */
     bool passing;   /* it failed in a way that may pass: try again */
-    bool no_tls;    /* the other side speaks no TLS, or nothing at this port */
+    bool no_tls;    /* the other side speaks no TLS, or cannot be reached at this port */
     struct sbx_arena *arena;
     const char *headers[HTTP_N_HEADERS]; /* NULL: not sent */
     const char *challenges[HTTP_CHALLENGES_MAX];

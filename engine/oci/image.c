@@ -41,6 +41,16 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     pthread_mutex_unlock(&p->lock);
 }
 
+static void on_line(void *ctx, const char *text)
+{
+    struct pull *p = ctx;
+
+    pthread_mutex_lock(&p->lock);
+    if (p->progress && p->progress->line)
+        p->progress->line(p->progress->ctx, text);
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* What a thread works with. */
 struct hand {
     struct sbx_registry *r;
@@ -198,7 +208,7 @@ static enum sbx_code pull(struct pull *p, const char *text, struct sbx_err *err)
 
     if (rc)
         return rc;
-    p->own = (struct sbx_oci_progress){ .bytes = on_bytes, .ctx = p };
+    p->own = (struct sbx_oci_progress){ .line = on_line, .bytes = on_bytes, .ctx = p };
     p->opts.progress = &p->own;
     rc = sbx_registry_open(&p->opts, &p->r, err);
     if (!rc)

@@ -13,16 +13,13 @@
 static enum sbx_code get(struct sbx_registry *r, const char *method, const char *repository,
                          const char *reference, struct sbx_call *c, struct sbx_err *err)
 {
-    enum sbx_code rc;
-
     c->url = registry_url(r, c, err, repository, "manifests/%s", reference);
     if (!c->url)
         return err ? err->code : SBX_UNAVAILABLE;
     c->method = method;
     c->accept = ACCEPT;
     c->max = SBX_REGISTRY_MANIFEST_MAX;
-    rc = registry_call(r, c, registry_scope(c, repository, "pull"), err);
-    return rc || c->status == 200 ? rc : registry_refused(r, c, err);
+    return registry_call(r, c, registry_scope(c, repository, "pull"), err);
 }
 
 static const char *media_type(const struct sbx_call *c, struct sbx_arena *arena)
@@ -49,8 +46,8 @@ static enum sbx_code fetch(struct sbx_registry *r, const char *repository, void 
     SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
     enum sbx_code rc = get(r, "GET", repository, reference, &c, err);
 
-    if (rc)
-        return rc;
+    if (rc || c.status != 200)
+        return rc ? rc : registry_refused(r, &c, err);
     *ret = (struct sbx_oci_doc){ .len = c.text.len };
     ret->text = sbx_arena_memdup(arena, c.text.ptr ? c.text.ptr : "", c.text.len);
     ret->media_type = media_type(&c, arena);
@@ -73,9 +70,10 @@ static enum sbx_code look(struct sbx_registry *r, const char *repository, void *
     enum sbx_code rc = get(r, "HEAD", repository, w->reference, &c, err);
     const char *digest = rc ? NULL : c.headers[HTTP_DIGEST];
 
-    if (rc)
-        return rc;
-    if (!digest || !sbx_digest_valid(digest)) /* it need not be sent */
+    if (rc || registry_passing(&c))
+        return rc ? rc : registry_refused(r, &c, err);
+    /* The digest need not be sent; and only a refusal of GET has words, the registry's own. */
+    if (c.status != 200 || !digest || !sbx_digest_valid(digest))
         return fetch(r, repository, ctx, err);
     *ret = (struct sbx_oci_doc){ .media_type = media_type(&c, w->arena) };
     memcpy(ret->digest, digest, sizeof(ret->digest));
@@ -192,18 +190,6 @@ static enum sbx_code take_page(struct tags *t, const struct sbx_call *c, struct 
     return rc;
 }
 
-/* <address>; rel="next" */
-static const char *next_page(struct sbx_registry *r, struct sbx_call *c, struct sbx_arena *arena)
-{
-    const char *link = c->headers[HTTP_LINK], *end = link ? strchr(link, '>') : NULL;
-    const char *next;
-
-    if (!end || link[0] != '<' || !strstr(end, "next"))
-        return NULL;
-    next = sbx_arena_memdup(arena, link + 1, (size_t)(end - link - 1));
-    return next ? sbx_url_resolve(&r->http, arena, c->url, next) : NULL;
-}
-
 enum sbx_code sbx_registry_tags(struct sbx_registry *r, const char *repository,
                                 struct sbx_arena *arena, const char *const **ret, size_t *ret_n,
                                 struct sbx_err *err)
@@ -225,7 +211,10 @@ enum sbx_code sbx_registry_tags(struct sbx_registry *r, const char *repository,
             rc = registry_refused(r, &c, err);
         if (!rc)
             rc = take_page(&t, &c, err);
-        c.url = rc || t.n == before ? NULL : next_page(r, &c, c.arena);
+        if (!rc)
+            rc = registry_next_page(r, &c, err);
+        if (t.n == before) /* it goes nowhere */
+            break;
     }
     *ret = t.v;
     *ret_n = t.n;

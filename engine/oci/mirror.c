@@ -33,7 +33,7 @@ static enum sbx_code open_one(struct sbx_registry *r, const char *url, struct re
                               struct sbx_err *err)
 {
     const char *rest = strstr(url, "://");
-    struct sbx_registry_opts opts = { .limit_ms = r->limit_ms };
+    struct sbx_registry_opts opts = { .limit_ms = r->limit_ms, .progress = r->progress };
     SBX_AUTO_FREE char *host = NULL;
     size_t len;
     enum sbx_code rc;
@@ -92,12 +92,6 @@ static bool is_ours(enum sbx_code rc)
     return rc == SBX_IO || rc == SBX_NO_MEMORY;
 }
 
-static void tell(const struct sbx_registry *r, const char *text)
-{
-    if (r->progress && r->progress->line)
-        r->progress->line(r->progress->ctx, text);
-}
-
 enum sbx_code registry_read(struct sbx_registry *r, const char *repository, registry_ask *ask,
                             void *ctx, struct sbx_err *err)
 {
@@ -124,7 +118,7 @@ enum sbx_code registry_read(struct sbx_registry *r, const char *repository, regi
         }
         m->down = rc == SBX_UNAVAILABLE || rc == SBX_TIMEOUT;
         snprintf(line, sizeof(line), "mirror %.100s has it not: %.250s", m->r->host, why.text);
-        tell(r, line);
+        registry_tell(r, line);
     }
     return ask(r, repository, ctx, err);
 }

@@ -8,13 +8,40 @@
 #include "put.h"
 
 #define INDEX_TYPE "application/vnd.oci.image.index.v1+json"
+#define REFERRERS_MAX 10000 /* of one manifest; images that are signed every night have some hundred */
 
-static enum sbx_code by_api(struct sbx_registry *r, const char *repository, const char *digest,
-                            struct sbx_arena *arena, struct sbx_oci_doc *ret, bool *ret_has,
-                            struct sbx_err *err)
+static bool is_index(const char *type)
+{
+    return type && !strncmp(type, INDEX_TYPE, strlen(INDEX_TYPE));
+}
+
+/* Add a page to the index of those before it; NULL: it is the first. *ret_more: it had any. */
+static enum sbx_code take_page(const struct sbx_call *c, json_t **index, bool *ret_more,
+                               struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *page = json_loadb(c->text.ptr ? c->text.ptr : "", c->text.len, 0, NULL);
+    json_t *more = json_object_get(page, "manifests"), *have;
+
+    if (!json_is_array(more))
+        return sbx_err_set(err, SBX_SCHEMA, "the list of referrers is no index");
+    *ret_more = json_array_size(more) > 0;
+    have = json_object_get(*index, "manifests");
+    if (json_array_size(have) + json_array_size(more) > REFERRERS_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "more than %d referrers", REFERRERS_MAX);
+    if (!*index)
+        *index = SBX_TAKE(page);
+    else if (json_array_extend(have, more))
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return SBX_OK;
+}
+
+/* All pages; *ret_index NULL: there is no such API. */
+static enum sbx_code ask_api(struct sbx_registry *r, const char *repository, const char *digest,
+                             json_t **ret_index, struct sbx_err *err)
 {
     SBX_AUTO(sbx_call) c = SBX_CALL_INIT;
-    enum sbx_code rc;
+    bool more = true;
+    enum sbx_code rc = SBX_OK;
 
     c.url = registry_url(r, &c, err, repository, "referrers/%s", digest);
     if (!c.url)
@@ -22,17 +49,36 @@ static enum sbx_code by_api(struct sbx_registry *r, const char *repository, cons
     c.method = "GET";
     c.accept = INDEX_TYPE;
     c.max = SBX_REGISTRY_MANIFEST_MAX;
-    rc = registry_call(r, &c, registry_scope(&c, repository, "pull"), err);
-    if (rc)
+    while (!rc && c.url && more) {
+        rc = registry_call(r, &c, registry_scope(&c, repository, "pull"), err);
+        if (rc)
+            return rc;
+        if (c.status != 200 || !is_index(c.headers[HTTP_TYPE])) {
+            bool refused = *ret_index || c.status == 401 || c.status == 403 || c.status >= 500;
+
+            return refused ? registry_refused(r, &c, err) : SBX_OK; /* 404; others answer 400 or 405 */
+        }
+        rc = take_page(&c, ret_index, &more, err);
+        if (!rc)
+            rc = registry_next_page(r, &c, err);
+    }
+    return rc;
+}
+
+static enum sbx_code by_api(struct sbx_registry *r, const char *repository, const char *digest,
+                            struct sbx_arena *arena, struct sbx_oci_doc *ret, bool *ret_has,
+                            struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *index = NULL;
+    SBX_AUTO_FREE char *text = NULL;
+    enum sbx_code rc = ask_api(r, repository, digest, &index, err);
+
+    *ret_has = index != NULL;
+    if (rc || !index)
         return rc;
-    *ret_has = c.status == 200 && c.headers[HTTP_TYPE] &&
-               !strncmp(c.headers[HTTP_TYPE], INDEX_TYPE, strlen(INDEX_TYPE));
-    if (!*ret_has) /* 404: no such API; others answer 400 or 405 */
-        return c.status == 401 || c.status == 403 || c.status >= 500 ? registry_refused(r, &c, err)
-                                                                     : SBX_OK;
-    ret->media_type = INDEX_TYPE;
-    ret->len = c.text.len;
-    ret->text = sbx_arena_memdup(arena, c.text.ptr ? c.text.ptr : "", c.text.len);
+    text = json_dumps(index, JSON_COMPACT);
+    *ret = (struct sbx_oci_doc){ .media_type = INDEX_TYPE, .len = text ? strlen(text) : 0 };
+    ret->text = text ? sbx_arena_strdup(arena, text) : NULL;
     if (!ret->text || sbx_digest(ret->text, ret->len, ret->digest))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     return SBX_OK;
@@ -43,20 +89,24 @@ static void tag_of(const char *digest, char tag[SBX_DIGEST_TEXT_SIZE])
     snprintf(tag, SBX_DIGEST_TEXT_SIZE, "sha256-%s", digest + strlen("sha256:"));
 }
 
-static enum sbx_code by_tag(struct sbx_registry *r, const char *repository, const char *digest,
-                            struct sbx_arena *arena, struct sbx_oci_doc *ret, struct sbx_err *err)
+static enum sbx_code nothing(struct sbx_oci_doc *ret)
 {
     static const char none[] = "{\"schemaVersion\":2,\"mediaType\":\"" INDEX_TYPE
                                "\",\"manifests\":[]}";
+
+    *ret = (struct sbx_oci_doc){ .text = none, .len = strlen(none), .media_type = INDEX_TYPE };
+    return sbx_digest(none, ret->len, ret->digest);
+}
+
+static enum sbx_code by_tag(struct sbx_registry *r, const char *repository, const char *digest,
+                            struct sbx_arena *arena, struct sbx_oci_doc *ret, struct sbx_err *err)
+{
     char tag[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc;
 
     tag_of(digest, tag);
     rc = sbx_registry_manifest(r, repository, tag, arena, ret, err);
-    if (rc != SBX_NOT_FOUND)
-        return rc;
-    *ret = (struct sbx_oci_doc){ .text = none, .len = strlen(none), .media_type = INDEX_TYPE };
-    return sbx_digest(none, ret->len, ret->digest);
+    return rc == SBX_NOT_FOUND ? nothing(ret) : rc;
 }
 
 enum sbx_code sbx_registry_referrers(struct sbx_registry *r, const char *repository,
@@ -68,6 +118,8 @@ enum sbx_code sbx_registry_referrers(struct sbx_registry *r, const char *reposit
 
     if (!rc && !has)
         rc = by_tag(r, repository, digest, arena, ret, err);
+    if (!rc && !is_index(ret->media_type)) /* somebody's own tag */
+        rc = nothing(ret);
     return rc ? sbx_err_wrap(err, rc, "referrers of %s", digest) : SBX_OK;
 }
 
@@ -120,17 +172,17 @@ static enum sbx_code enter(struct sbx_registry *r, const char *repository, const
 
     if (rc)
         return rc;
+    tag_of(subject, tag);
     index = json_loadb(doc.text, doc.len, 0, NULL);
     list = json_object_get(index, "manifests");
-    if (!json_is_array(list))
-        return sbx_err_set(err, SBX_SCHEMA, "the list under the tag is no index");
+    if (!is_index(doc.media_type) || !json_is_array(list))
+        return sbx_err_set(err, SBX_SCHEMA, "what lies under the tag %s is no list of referrers", tag);
     if (listed(list, json_string_value(json_object_get(entry, "digest"))))
         return SBX_OK;
     json_array_append(list, entry);
     text = json_dumps(index, JSON_COMPACT);
     if (!text)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    tag_of(subject, tag);
     return registry_put_manifest(r, repository, tag, INDEX_TYPE, text, strlen(text), &unused, err);
 }
 

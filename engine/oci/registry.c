@@ -11,6 +11,15 @@ static enum sbx_code no_memory(struct sbx_err *err)
     return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
+static void on_warning(void *ctx, const char *text)
+{
+    const struct sbx_registry *r = ctx;
+    char line[1000];
+
+    snprintf(line, sizeof(line), "%.200s says: %.700s", r->host, text);
+    registry_tell(r, line);
+}
+
 enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx_registry **ret,
                                 struct sbx_err *err)
 {
@@ -35,6 +44,8 @@ enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx
     r->limit_ms = opts->limit_ms;
     r->progress = opts->progress;
     r->http.host = r->host;
+    r->http.warned = on_warning;
+    r->http.warned_ctx = r;
     rc = sbx_tls_read(r->host, &r->http.tls, err);
     if (!rc)
         rc = registry_mirrors_open(r, err);
@@ -81,6 +92,12 @@ void sbx_registry_close(struct sbx_registry *r)
     free(r->host);
     free(r->base);
     free(r);
+}
+
+void registry_tell(const struct sbx_registry *r, const char *text)
+{
+    if (r->progress && r->progress->line)
+        r->progress->line(r->progress->ctx, text);
 }
 
 const char *sbx_registry_host(const struct sbx_registry *r) { return r->host; }
@@ -154,6 +171,24 @@ const char *registry_url(struct sbx_registry *r, struct sbx_call *c, struct sbx_
 const char *registry_scope(struct sbx_call *c, const char *repository, const char *actions)
 {
     return sbx_arena_printf(c->arena, "repository:%s:%s", repository, actions);
+}
+
+enum sbx_code registry_next_page(struct sbx_registry *r, struct sbx_call *c, struct sbx_err *err)
+{
+    const char *link = c->headers[HTTP_LINK], *end = link ? strchr(link, '>') : NULL;
+    const char *next, *home, *there;
+
+    c->url = NULL;
+    if (!end || link[0] != '<' || !strstr(end, "next"))
+        return SBX_OK;
+    next = sbx_arena_memdup(c->arena, link + 1, (size_t)(end - link - 1));
+    next = next ? sbx_url_resolve(&r->http, c->arena, c->answered, next) : NULL;
+    home = sbx_url_origin(&r->http, c->arena, r->base);
+    there = next ? sbx_url_origin(&r->http, c->arena, next) : NULL;
+    if (!home || !there || strcmp(home, there) != 0)
+        return sbx_err_set(err, SBX_SCHEMA, "%s continues its list elsewhere: %.200s", r->host, link);
+    c->url = next;
+    return SBX_OK;
 }
 
 bool registry_passing(const struct sbx_call *c)

@@ -52,6 +52,10 @@ enum sbx_code registry_call_once(struct sbx_registry *r, struct sbx_call *c, con
                                  struct sbx_err *err);
 /* Wait before attempt number `n` (from 1): as Retry-After says (NULL: it does not), else longer each time. */
 void registry_wait(const char *told, unsigned n);
+/* Where the list of this answer goes on (Link): c->url, NULL: it is whole. Only in the registry itself: a log-in goes there. */
+enum sbx_code registry_next_page(struct sbx_registry *r, struct sbx_call *c, struct sbx_err *err);
+/* A line for the user. */
+void registry_tell(const struct sbx_registry *r, const char *text);
 /* A status that may be another one a little later. */
 bool registry_passing(const struct sbx_call *c);
 /* Address below /v2/REPOSITORY/, in `arena` of the call; NULL with err. */

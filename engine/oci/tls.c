@@ -60,10 +60,19 @@ static enum sbx_code read_dir(const char *dir, struct sbx_buf *ca, struct sbx_tl
     return rc ? sbx_err_wrap(err, rc, "certificates in %s", dir) : SBX_OK;
 }
 
+void sbx_tls_user_dir(const char *tool, const char *host, char *out, size_t size)
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+    if (config && config[0] == '/')
+        snprintf(out, size, "%.3000s/%s/certs.d/%.255s", config, tool, host);
+    else
+        snprintf(out, size, "%.3000s/.config/%s/certs.d/%.255s", home ? home : "", tool, host);
+}
+
 enum sbx_code sbx_tls_read(const char *host, struct sbx_tls *ret, struct sbx_err *err)
 {
     static const char *const places[] = { "docker", "containers" };
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     SBX_AUTO(sbx_buf) ca = SBX_BUF_INIT(CA_MAX);
     enum sbx_code rc = SBX_OK;
     char dir[4096];
@@ -73,11 +82,7 @@ enum sbx_code sbx_tls_read(const char *host, struct sbx_tls *ret, struct sbx_err
         rc = read_dir(dir, &ca, ret, err);
         if (rc)
             break;
-        if (config && config[0] == '/')
-            snprintf(dir, sizeof(dir), "%.3000s/%s/certs.d/%.255s", config, places[i], host);
-        else
-            snprintf(dir, sizeof(dir), "%.3000s/.config/%s/certs.d/%.255s", home ? home : "",
-                     places[i], host);
+        sbx_tls_user_dir(places[i], host, dir, sizeof(dir));
         rc = read_dir(dir, &ca, ret, err);
     }
     if (!rc && ca.len) {

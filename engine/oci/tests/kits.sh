@@ -70,7 +70,7 @@ is "the same digest after a pull under a umask" "$(sed 's/.*@//' third)" "$diges
 t 1 "exists and is not an empty directory" kit pull "$ref" pulled
 t 1 "can move: kits are taken by digest or commit only; write what it is now: $ref" kit pull "$plain/team/tools:1.0" no
 t 1 "MANIFEST_UNKNOWN" kit pull "oci://$plain/team/tools@sha256:$(printf '0%.0s' {1..64})" no
-t 1 "404, not found" kit resolve "$plain/team/tools:none"
+t 1 "404, MANIFEST_UNKNOWN: manifest unknown" kit resolve "$plain/team/tools:none"
 [ ! -e no ] || { echo "FAILED: a refused pull left something"; fail=1; }
 
 mkdir ws child
@@ -260,7 +260,7 @@ t 1 "no tag 1.0" kit resolve oci-layout:lay:1.0
 # --- what is not a kit, and bad input
 mkdir bad && printf 'schemaVersion: "2"\nkind: mixin\nname: bad\nnonsense: 1\n' >bad/spec.yaml
 t 1 "nonsense" kit push bad "$host/team/bad:1"
-t 1 "404, not found" kit resolve "$host/team/bad:1"
+t 1 "404, MANIFEST_UNKNOWN: manifest unknown" kit resolve "$host/team/bad:1"
 t 2 "a push has a tag, not a digest" kit push mix "$host/team/bad@$digest"
 t 1 "names no registry" kit push mix somewhere
 t 1 "names no registry; write HOST/REPOSITORY:TAG" kit push mix me/kit:1

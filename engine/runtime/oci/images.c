@@ -43,10 +43,18 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     progress->line(progress->ctx, line);
 }
 
+static void on_line(void *ctx, const char *text)
+{
+    const struct sbx_progress *progress = ctx;
+
+    if (progress && progress->line)
+        progress->line(progress->ctx, text);
+}
+
 static enum sbx_code fetch(struct sbx_store *store, const char *reference,
                            const struct sbx_progress *progress, struct sbx_err *err)
 {
-    struct sbx_oci_progress told = { .bytes = on_bytes, .ctx = (void *)progress };
+    struct sbx_oci_progress told = { .line = on_line, .bytes = on_bytes, .ctx = (void *)progress };
 
     return sbx_image_pull(store, reference, &told, err);
 }

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""What the distribution specification asks of a client and docker-registry 2.8 never does: warnings, lists in
+pages, the referrers API, refusals of HEAD; and ways there: proxies. Each test is one server and one command.
+
+usage: spec.py   (SBX_BIN: the program)
+"""
+import base64
+import hashlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from http.server import ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from answers import Answers
+
+SBX = os.environ["SBX_BIN"]
+INDEX = "application/vnd.oci.image.index.v1+json"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+TYPE = "application/vnd.docker.sandbox.kit.v2"
+SPEC = b'schemaVersion: "2"\nkind: mixin\nname: mix\n'
+work = tempfile.mkdtemp()
+checks, failed = 0, []
+
+
+def digest(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+KIT = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "artifactType": TYPE, "layers": [], "config": {
+    "mediaType": TYPE + ".spec+yaml", "digest": digest(SPEC), "size": len(SPEC)}}).encode()
+
+
+def check(what, good, told=""):
+    global checks  # pylint: disable=global-statement
+    checks += 1
+    if not good:
+        failed.append(what)
+        print(f"FAILED: {what}: {str(told)[:900]}")
+
+
+class Registry(Answers):
+    """Serves KIT as x/kit:1; `rules` are tried first: a function of the request that answers and returns True."""
+
+    def rule(self):
+        return False
+
+    def handle_one(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        self.body = self.rfile.read(length)
+        self.server.log.append((self.command, self.path, self.headers.get("Authorization", "-")))
+        if self.rule():
+            return None
+        path = urlsplit(self.path).path
+        if path == "/v2/":
+            return self.answer(200)
+        if path in ("/v2/x/kit/manifests/1", "/v2/x/kit/manifests/" + digest(KIT)):
+            return self.answer(200, KIT, Content_Type=MANIFEST, Docker_Content_Digest=digest(KIT))
+        if path == "/v2/x/kit/blobs/" + digest(SPEC):
+            return self.answer(200, SPEC)
+        return self.refuse(404, "MANIFEST_UNKNOWN", "there is nothing of that name")
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_one
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
+
+
+def serve(rule=None, handler=Registry):
+    kind = type("Bound", (handler,), {"rule": rule} if rule else {})
+    server = Server(("127.0.0.1", 0), kind)
+    server.log = []
+    threading.Thread(target=server.serve_forever, daemon=True, args=(0.02,)).start()
+    return server, f"127.0.0.1:{server.server_port}"
+
+
+def sbx(*words, **env):
+    home = {"HOME": work, "XDG_CACHE_HOME": tempfile.mkdtemp(dir=work), "XDG_CONFIG_HOME": work + "/config",
+            "XDG_STATE_HOME": work + "/state", "DOCKER_CONFIG": work + "/docker", "PATH": os.environ["PATH"]}
+    home.update({k: v for k, v in os.environ.items() if k.startswith(("ASAN", "UBSAN", "LSAN"))})
+    return subprocess.run([SBX, "--no-input", *words], env={**home, **env}, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, check=False)
+
+
+def test_warnings():
+    def rule(self):
+        if self.path.endswith("/manifests/1") or "/blobs/" in self.path:
+            self.send_response_only = lambda code, message=None: (
+                Answers.send_response_only(self, code, message),
+                self.send_header("Warning", '299 - "this kit is \\x1b[31mold"'.replace("\\x1b", "\x1b")),
+                self.send_header("Warning", '110 cache "Response is stale"'))
+        return False
+    server, host = serve(rule)
+    done = sbx("kit", "inspect", f"{host}/x/kit:1")
+    server.shutdown()
+    check("a warning is told", f"{host} says: this kit is " in done.stderr and done.returncode == 0, done.stderr)
+    check("once", done.stderr.count("says:") == 1, done.stderr)
+    check("without its control characters, and none of a cache", "\x1b" not in done.stderr and "stale" not in done.stderr, done.stderr)
+    check("stdout is as ever", "Name           mix" in done.stdout and "old" not in done.stdout, done.stdout)
+
+
+def test_words_of_a_refused_head():
+    server, host = serve()
+    done = sbx("kit", "resolve", f"{host}/x/kit:2")
+    check("HEAD has no words, GET has", "404, MANIFEST_UNKNOWN: there is nothing of that name" in done.stderr, done.stderr)
+    server.shutdown()
+
+    def rule(self):
+        if self.command == "HEAD":
+            self.answer(405)
+        return self.command == "HEAD"
+    server, host = serve(rule)
+    done = sbx("kit", "resolve", f"{host}/x/kit:1")
+    check("a registry without HEAD", done.stdout.strip() == f"oci://{host}/x/kit@{digest(KIT)}", done)
+    server.shutdown()
+
+
+def paged(key, values, content):
+    """Lists one value a page."""
+    def rule(self):
+        url = urlsplit(self.path)
+        if not url.path.endswith(content[0]):
+            return False
+        at = int(parse_qs(url.query).get("at", ["0"])[0])
+        more = {"Link": f'<{url.path}?at={at + 1}>; rel="next"'} if at + 1 < len(values) else {}
+        self.answer(200, json.dumps({"schemaVersion": 2, "mediaType": INDEX, key: [values[at]]}).encode(), Content_Type=content[1], **more)
+        return True
+    return rule
+
+
+def test_pages():
+    server, host = serve(paged("tags", ["a", "b", "c"], ("/tags/list", "application/json")))
+    done = sbx("kit", "inspect", f"{host}/x/kit", "--tags")
+    check("all pages of tags", done.stdout.split() == ["a", "b", "c"], done)
+    server.shutdown()
+    entries = [{"mediaType": MANIFEST, "digest": "sha256:" + c * 64, "size": 1, "artifactType": f"a/{c}"} for c in "abc"]
+    server, host = serve(paged("manifests", entries, ("/referrers/" + digest(KIT), INDEX)))
+    done = sbx("kit", "inspect", f"{host}/x/kit:1", "--referrers", "--json")
+    check("all pages of referrers", [r["artifactType"] for r in json.loads(done.stdout or "{}").get("referrers", [])] ==
+          ["a/a", "a/b", "a/c"], done)
+    server.shutdown()
+
+
+def test_pages_elsewhere():
+    """A list that goes on at another host must not take the log-in along."""
+    thief, there = serve()
+    login = "Basic " + base64.b64encode(b"hugo:s3cret").decode()
+
+    def rule(self):
+        if self.headers.get("Authorization") != login:
+            self.refuse(401, "UNAUTHORIZED", "who?", WWW_Authenticate='Basic realm="x"')
+        elif "/tags/list" in self.path or "/referrers/" in self.path:
+            self.answer(200, json.dumps({"schemaVersion": 2, "tags": ["a"], "manifests": []}).encode(), Content_Type=INDEX,
+                        Link=f'<http://{there}{self.path}>; rel="next"')
+        else:
+            return False
+        return True
+    server, host = serve(rule)
+    os.makedirs(work + "/docker", exist_ok=True)
+    with open(work + "/docker/config.json", "w", encoding="utf-8") as f:
+        json.dump({"auths": {host: {"auth": login[6:]}}}, f)
+    for what in (["--tags", f"{host}/x/kit"], ["--referrers", f"{host}/x/kit:1"]):
+        done = sbx("kit", "inspect", *what)
+        check(f"{what[0]}: refused", done.returncode == 1 and "continues its list elsewhere" in done.stderr, done)
+    check("nobody was asked there", thief.log == [], thief.log)
+    os.remove(work + "/docker/config.json")
+    server.shutdown()
+    thief.shutdown()
+
+
+def test_referrers_tag_of_another_kind():
+    """404 of the API, and the tag of the schema is somebody's kit: there are no referrers, and none is written over it."""
+    put = []
+
+    def rule(self):
+        if self.command == "PUT":
+            put.append(self.path)
+            self.answer(201)
+        elif "/manifests/sha256-" in self.path:
+            self.answer(200, KIT, Content_Type=MANIFEST)
+        elif self.command == "HEAD" and "/blobs/" in self.path:
+            self.answer(200)
+        else:
+            return False
+        return True
+    server, host = serve(rule)
+    done = sbx("kit", "inspect", f"{host}/x/kit:1", "--referrers", "--json")
+    check("no referrers", json.loads(done.stdout or "{}").get("referrers") == [], done)
+    with open(work + "/note", "w", encoding="utf-8") as f:
+        f.write("x")
+    done = sbx("kit", "attach", f"{host}/x/kit:1", work + "/note", "--type", "a/b")
+    check("not overwritten", done.returncode == 1 and "is no list of referrers" in done.stderr and
+          not any("sha256-" in p for p in put), (done, put))
+    server.shutdown()
+
+
+class Proxy(Registry):
+    """Answers itself as the registry whose address it is asked for; CONNECT is noted and refused."""
+
+    def do_CONNECT(self):
+        self.server.log.append(("CONNECT", self.path, self.headers.get("Proxy-Authorization", "-")))
+        self.refuse(403, "DENIED", "not through here")
+
+
+def test_proxies():
+    proxy, there = serve(handler=Proxy)
+    name = "registry.example.com"
+
+    def asked(*words, **env):
+        proxy.log.clear()
+        done = sbx(*words, **env)
+        return done, [f"{command} {path}" for command, path, _ in proxy.log]
+    resolve = ("kit", "resolve", "--plain-http", f"{name}/x/kit:1")
+    for variable in ("http_proxy", "HTTP_PROXY"):
+        done, log = asked(*resolve, **{variable: f"http://{there}"})
+        check(f"{variable} is followed", digest(KIT) in done.stdout and log == [f"HEAD http://{name}/v2/x/kit/manifests/1"],
+              (done, log))
+    done, log = asked("kit", "pull", "--plain-http", f"{name}/x/kit@{digest(KIT)}", work + "/all", all_proxy=f"http://{there}")
+    check("all_proxy too", done.returncode == 0 and log[-1] == f"GET http://{name}/v2/x/kit/blobs/{digest(SPEC)}", (done, log))
+    done, log = asked(*resolve, HTTP_PROXY=f"http://{there}", NO_PROXY="other.example.com,.example.com")
+    check("not for NO_PROXY", done.returncode == 1 and log == [], (done, log))
+    done, log = asked(*resolve, HTTP_PROXY=f"http://{there}", http_proxy="")
+    check("an empty one switches it off", done.returncode == 1 and log == [], (done, log))
+    done, log = asked(*resolve, HTTP_PROXY=f"http://{there}", REQUEST_METHOD="GET")
+    check("nor in a CGI program", done.returncode == 1 and log == [], (done, log))
+    for variable in ("https_proxy", "HTTPS_PROXY"):
+        done, log = asked("kit", "resolve", f"{name}/x/kit:1", **{variable: f"http://hugo:pass@{there}"})
+        check(f"{variable} is followed", done.returncode == 1 and set(log) == {f"CONNECT {name}:443"} and
+              "403" in done.stderr, (done, log))
+        check("with its log-in, and none in words", proxy.log[0][2].startswith("Basic ") and "pass" not in done.stderr, done)
+    server, host = serve()
+    done, log = asked("kit", "resolve", f"{host}/x/kit:1", HTTP_PROXY=f"http://{there}", http_proxy=f"http://{there}")
+    check("this machine needs none", digest(KIT) in done.stdout and log == [], (done, log))
+    server.shutdown()
+    proxy.shutdown()
+
+
+try:
+    for test in [value for name, value in list(globals().items()) if name.startswith("test_")]:
+        test()
+finally:
+    shutil.rmtree(work, ignore_errors=True)
+print(f"{checks - len(failed)} of {checks} checks passed")
+sys.exit(1 if failed else 0)
