@@ -1,4 +1,4 @@
-/* A commit's tree as files: only what a kit may hold; each directory is opened once and never through a link. */
+/* A commit's tree as files, and beside them what they can be checked by: the commit and its trees. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,49 +7,62 @@
 #include "remote.h"
 #include "sbx/file.h"
 
-#define DEPTH_MAX 128  /* directories within each other */
-#define PATH_SIZE 4096 /* bytes of a path below the root */
-
-#define LFS_MARK "version https://git-lfs.github.com/spec/"
-#define LFS_MAX 1024 /* bytes: pointers of LFS are smaller by their specification */
-
-struct export
-{
-    const struct sbx_git2 *git;
-    git_repository *repo;
-    struct git_job *job;
-    size_t files;
-    long long bytes;
-    char path[PATH_SIZE]; /* of the entry */
+struct writer {
+    struct git_walk walk;
+    int objects; /* the file of objects */
+    size_t kept; /* bytes in it */
 };
 
-/* Names that a repository may hold and a directory may not. */
-static bool bad_name(const char *name)
+/* As git names it, so that its digest is the object's id: "tree LENGTH", a NUL, the content. */
+static enum sbx_code keep(struct writer *x, const git_oid *id, struct sbx_err *err)
 {
-    return !*name || !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, ".git") ||
-           strchr(name, '/');
+    const struct sbx_git2 *git = x->walk.git;
+    git_odb_object *object = NULL;
+    git_odb *odb = NULL;
+    enum sbx_code rc = SBX_OK;
+    char head[64];
+    size_t size;
+    int n;
+
+    if (git->repository_odb(&odb, x->walk.repo) || git->odb_read(&object, odb, id)) {
+        rc = sbx_err_set(err, SBX_SCHEMA, "%s: its content is missing", x->walk.path);
+    } else {
+        size = git->odb_object_size(object);
+        n = snprintf(head, sizeof(head), "%s %zu",
+                     git->object_type2string(git->odb_object_type(object)), size);
+        x->kept += (size_t)n + 1 + size;
+        if (x->kept > GIT_OBJECTS_MAX)
+            rc = sbx_err_set(err, SBX_LIMIT,
+                             "the commit and its directories have more than %d bytes",
+                             GIT_OBJECTS_MAX);
+        else if (sbx_write_all(x->objects, head, (size_t)n + 1) ||
+                 sbx_write_all(x->objects, git->odb_object_data(object), size))
+            rc = sbx_err_errno(err, "write " GIT_OBJECTS);
+    }
+    git->odb_object_free(object);
+    git->odb_free(odb);
+    return rc;
 }
 
-static mode_t mode_of(int mode, const char *data, size_t len)
+static enum sbx_code enter(struct git_walk *w, const git_tree *tree, int dir, struct sbx_err *err)
 {
-    bool lfs = len < LFS_MAX && len > strlen(LFS_MARK) && !memcmp(data, LFS_MARK, strlen(LFS_MARK));
-
-    return (mode == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644) | (lfs ? GIT_MARK : 0);
+    (void)dir;
+    return keep((struct writer *)w, w->git->tree_id(tree), err);
 }
 
-static enum sbx_code write_link(const struct export *x, int dir, const char *name, const char *data,
-                                size_t len, struct sbx_err *err)
+static enum sbx_code make_link(const struct git_walk *w, int at, const char *name, const char *data,
+                               size_t len, struct sbx_err *err)
 {
-    char target[PATH_SIZE] = "";
+    char target[GIT_PATH_SIZE] = "";
 
     if (len >= sizeof(target) || memchr(data, '\0', len))
-        return sbx_err_set(err, SBX_SCHEMA, "%s: not a link that a directory can hold", x->path);
+        return sbx_err_set(err, SBX_SCHEMA, "%s: not a link that a directory can hold", w->path);
     memcpy(target, data, len);
-    return symlinkat(target, dir, name) ? sbx_err_errno(err, "make link %s", x->path) : SBX_OK;
+    return symlinkat(target, at, name) ? sbx_err_errno(err, "make link %s", w->path) : SBX_OK;
 }
 
-static enum sbx_code write_blob(struct export *x, int dir, const char *name, const git_oid *id,
-                                int mode, struct sbx_err *err)
+static enum sbx_code make_file(struct git_walk *w, int at, const char *name, const git_oid *id,
+                               int mode, struct sbx_err *err)
 {
     git_blob *blob = NULL;
     SBX_AUTO_FD int fd = -1;
@@ -57,93 +70,63 @@ static enum sbx_code write_blob(struct export *x, int dir, const char *name, con
     enum sbx_code rc = SBX_OK;
     size_t len;
 
-    if (x->git->blob_lookup(&blob, x->repo, id))
-        return sbx_err_set(err, SBX_SCHEMA, "%s: its content is missing", x->path);
-    data = x->git->blob_rawcontent(blob);
-    len = (size_t)x->git->blob_rawsize(blob);
-    x->bytes += (long long)len;
-    if (x->bytes > SBX_GIT_BYTES_MAX) {
+    if (w->git->blob_lookup(&blob, w->repo, id))
+        return sbx_err_set(err, SBX_SCHEMA, "%s: its content is missing", w->path);
+    data = w->git->blob_rawcontent(blob);
+    len = (size_t)w->git->blob_rawsize(blob);
+    w->bytes += (long long)len;
+    if (w->bytes > SBX_GIT_BYTES_MAX) {
         rc = sbx_err_set(err, SBX_LIMIT, "the commit has more than %lld bytes", SBX_GIT_BYTES_MAX);
     } else if (mode == GIT_FILEMODE_LINK) {
-        rc = write_link(x, dir, name, data, len, err);
+        rc = make_link(w, at, name, data, len, err);
     } else {
-        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 || (len && sbx_write_all(fd, data, len)) || fchmod(fd, mode_of(mode, data, len)))
-            rc = sbx_err_errno(err, "write %s", x->path);
+        fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 || (len && sbx_write_all(fd, data, len)) ||
+            fchmod(fd, git_file_mode(mode, data, len)))
+            rc = sbx_err_errno(err, "write %s", w->path);
     }
-    x->git->blob_free(blob);
+    w->git->blob_free(blob);
     return rc;
 }
 
-static enum sbx_code write_tree(struct export *x, const git_tree *tree, int dir, int depth,
-                                struct sbx_err *err);
-
-static enum sbx_code write_dir(struct export *x, int dir, const char *name, const git_oid *id,
-                               int depth, struct sbx_err *err)
+static enum sbx_code make_dir(struct git_walk *w, int at, const char *name, int *ret_fd,
+                              struct sbx_err *err)
 {
-    SBX_AUTO_FD int fd = -1;
-    git_tree *tree = NULL;
+    if (!mkdirat(at, name, 0755))
+        *ret_fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 ? sbx_err_errno(err, "make %s", w->path) : SBX_OK;
+}
+
+static enum sbx_code make_submodule(struct git_walk *w, int at, const char *name,
+                                    struct sbx_err *err)
+{
+    return mkdirat(at, name, 0700) || fchmodat(at, name, 0755 | GIT_MARK, 0)
+               ? sbx_err_errno(err, "make %s", w->path)
+               : SBX_OK;
+}
+
+static const struct git_visit make = {
+    .enter = enter,
+    .dir = make_dir,
+    .submodule = make_submodule,
+    .file = make_file,
+};
+
+enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo, const git_oid *commit,
+                         int out, struct git_job *job, struct sbx_err *err)
+{
+    SBX_AUTO_FREE struct writer *x = calloc(1, sizeof(*x));
+    SBX_AUTO_FD int dir = -1, objects = -1;
     enum sbx_code rc;
-
-    if (x->git->tree_lookup(&tree, x->repo, id))
-        return sbx_err_set(err, SBX_SCHEMA, "%s: its content is missing", x->path);
-    if (!mkdirat(dir, name, 0755))
-        fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    rc = fd < 0 ? sbx_err_errno(err, "make %s", x->path) : write_tree(x, tree, fd, depth + 1, err);
-    x->git->tree_free(tree);
-    return rc;
-}
-
-static enum sbx_code write_entry(struct export *x, const git_tree_entry *e, int dir, int depth,
-                                 struct sbx_err *err)
-{
-    const char *name = x->git->tree_entry_name(e);
-    int mode = (int)x->git->tree_entry_filemode(e);
-    const git_oid *id = x->git->tree_entry_id(e);
-
-    if (bad_name(name))
-        return sbx_err_set(err, SBX_SCHEMA, "%s: not a name for a file", x->path);
-    if (++x->files > SBX_GIT_FILES_MAX)
-        return sbx_err_set(err, SBX_LIMIT, "the commit has more than %d files", SBX_GIT_FILES_MAX);
-    git_alive(x->job);
-    if (mode == GIT_FILEMODE_COMMIT) /* refused where a kit has it */
-        return mkdirat(dir, name, 0700) || fchmodat(dir, name, 0755 | GIT_MARK, 0)
-                   ? sbx_err_errno(err, "make %s", x->path)
-                   : SBX_OK;
-    return mode == GIT_FILEMODE_TREE ? write_dir(x, dir, name, id, depth, err)
-                                     : write_blob(x, dir, name, id, mode, err);
-}
-
-static enum sbx_code write_tree(struct export *x, const git_tree *tree, int dir, int depth,
-                                struct sbx_err *err)
-{
-    size_t n = x->git->tree_entrycount(tree), len = strlen(x->path);
-    enum sbx_code rc = SBX_OK;
-
-    if (depth > DEPTH_MAX)
-        return sbx_err_set(err, SBX_LIMIT, "more than %d directories within each other", DEPTH_MAX);
-    for (size_t i = 0; !rc && i < n; i++) {
-        const git_tree_entry *e = x->git->tree_entry_byindex(tree, i);
-        int add = snprintf(x->path + len, sizeof(x->path) - len, "%s%s", len ? "/" : "",
-                           x->git->tree_entry_name(e));
-
-        rc = (size_t)add >= sizeof(x->path) - len
-                 ? sbx_err_set(err, SBX_LIMIT, "a path longer than %d bytes", PATH_SIZE)
-                 : write_entry(x, e, dir, depth, err);
-        x->path[len] = '\0';
-    }
-    return rc;
-}
-
-enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo, git_tree *tree, int dir,
-                         struct git_job *job, struct sbx_err *err)
-{
-    SBX_AUTO_FREE struct export *x = calloc(1, sizeof(*x));
 
     if (!x)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    x->git = git;
-    x->repo = repo;
-    x->job = job;
-    return write_tree(x, tree, dir, 0, err);
+    objects = openat(out, GIT_OBJECTS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (objects < 0 || mkdirat(out, GIT_TREE, 0755) ||
+        (dir = openat(out, GIT_TREE, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return sbx_err_errno(err, "make " GIT_TREE);
+    x->objects = objects;
+    x->walk = (struct git_walk){ .visit = &make, .git = git, .repo = repo, .job = job };
+    rc = keep(x, commit, err);
+    return rc ? rc : git_walk(&x->walk, commit, dir, err);
 }

@@ -53,18 +53,18 @@ static enum sbx_code make_in(const char *tmp, int fd, const char *path,
                              struct sbx_err *err)
 {
     struct git_job job = { .source = s, .dir = tmp };
-    SBX_AUTO_FREE char *tree = NULL;
+    SBX_AUTO_FREE char *out = NULL;
     enum sbx_code rc;
 
-    if (asprintf(&tree, "%s/tree", tmp) < 0)
+    if (asprintf(&out, "%s/out", tmp) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     /* What somebody left who was killed. */
     rc = sbx_dir_remove(fd, "repo", err);
     if (!rc)
-        rc = sbx_dir_remove(fd, "tree", err);
+        rc = sbx_dir_remove(fd, "out", err);
     if (!rc)
         rc = git_in_worker(git_bring, &job, signals, err);
-    if (!rc && rename(tree, path))
+    if (!rc && rename(out, path))
         rc = sbx_err_errno(err, "name %s", path);
     return rc;
 }
@@ -139,22 +139,39 @@ static enum sbx_code find(const char *dir, const char *root, const struct sbx_gi
     return rc;
 }
 
-static enum sbx_code fetch_in(const char *cache, const struct sbx_git_source *s,
-                                struct git_signals *signals, char **ret_dir, struct sbx_err *err)
+/* The files of an exported commit. */
+static enum sbx_code files_of(const char *path, char **ret, struct sbx_err *err)
 {
-    SBX_AUTO_FREE char *base = NULL, *path = NULL, *dir = NULL;
+    SBX_AUTO_FREE char *objects = NULL;
+    bool old;
+
+    if (asprintf(&objects, "%s/" GIT_OBJECTS, path) < 0)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    old = access(objects, F_OK) != 0;
+    return asprintf(ret, "%s%s", path, old ? "" : "/" GIT_TREE) < 0
+               ? sbx_err_set(err, SBX_NO_MEMORY, "out of memory")
+               : SBX_OK;
+}
+
+static enum sbx_code fetch_in(const char *cache, const struct sbx_git_source *s,
+                              struct git_signals *signals, char **ret_dir, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *base = NULL, *path = NULL, *root = NULL, *dir = NULL;
     enum sbx_code rc = SBX_OK;
 
-    if (asprintf(&base, "%s/git", cache) < 0 || asprintf(&path, "%s/%.40s", base, s->commit) < 0 ||
-        asprintf(&dir, "%s%s%s", path, s->subdir ? "/" : "", s->subdir ? s->subdir : "") < 0)
+    if (asprintf(&base, "%s/git", cache) < 0 || asprintf(&path, "%s/%.40s", base, s->commit) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (access(path, F_OK))
         rc = make(base, path, s, signals, err);
-    if (!rc)
-        sbx_cache_hold(path); /* the caller reads it when the cache is no longer in use */
-    if (!rc)
-        rc = find(dir, path, s, ret_dir, err);
-    return rc;
+    if (rc)
+        return rc;
+    sbx_cache_hold(path); /* the caller reads it when the cache is no longer in use */
+    rc = files_of(path, &root, err);
+    if (rc)
+        return rc;
+    if (asprintf(&dir, "%s/%s", root, s->subdir ? s->subdir : "") < 0)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    return find(dir, root, s, ret_dir, err);
 }
 
 enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git_source *s, char **ret_dir,

@@ -119,7 +119,8 @@ static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, str
             break;
         job->asked_helper = false;
         code = git->remote_fetch(remote, &specs[i], &opts, NULL);
-        found = !code && have(git, repo, id); /* not asked after a failure: it would hide its words */
+        found = !code &&
+                have(git, repo, id); /* not asked after a failure: it would hide its words */
     }
     git->remote_free(remote);
     if (found)
@@ -135,28 +136,22 @@ enum sbx_code git_bring(struct git_job *job, struct sbx_err *err)
     SBX_AUTO_FREE char *path = NULL, *out = NULL;
     SBX_AUTO_FD int dir = -1;
     git_repository *repo = NULL;
-    git_commit *commit = NULL;
-    git_tree *tree = NULL;
     git_oid id;
     enum sbx_code rc = begin(git, job, err);
 
     if (rc)
         return rc;
-    if (asprintf(&path, "%s/repo", job->dir) < 0 || asprintf(&out, "%s/tree", job->dir) < 0)
+    if (asprintf(&path, "%s/repo", job->dir) < 0 || asprintf(&out, "%s/out", job->dir) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (mkdir(out, 0755) || (dir = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return sbx_err_errno(err, "make %s", out);
     if (git->oid_fromstr(&id, job->source->commit) || git->repository_init(&repo, path, 1))
         return sbx_err_set(err, SBX_IO, "make a repository in %s", job->dir);
     rc = fetch(git, repo, job, &id, err);
-    if (!rc && (git->commit_lookup(&commit, repo, &id) || git->commit_tree(&tree, commit)))
-        rc = sbx_err_set(err, SBX_SCHEMA, "commit %s has no tree", job->source->commit);
     if (!rc)
-        rc = git_export(git, repo, tree, dir, job, err);
+        rc = git_export(git, repo, &id, dir, job, err);
     if (!rc && sbx_cache_sync_tree(dir))
         rc = sbx_err_errno(err, "write %s", out);
-    git->tree_free(tree);
-    git->commit_free(commit);
     git->repository_free(repo);
     return rc;
 }

@@ -56,7 +56,7 @@ SBX_MUST_USE enum sbx_code git_credential_fill(const char *url, char **ret_user,
 
 /* ---- remote.c: work of the worker ---- */
 
-/* Fetch into a repository job->dir/repo, export to job->dir/tree. */
+/* Fetch into a repository job->dir/repo, export to job->dir/out. */
 SBX_MUST_USE enum sbx_code git_bring(struct git_job *job, struct sbx_err *err);
 /* The commit of a branch or tag. */
 SBX_MUST_USE enum sbx_code git_look(struct git_job *job, struct sbx_err *err);
@@ -68,14 +68,48 @@ SBX_MUST_USE enum sbx_code git_ssh_use(const struct sbx_git2 *git, struct git_jo
 /* What ssh said as an error of ours. */
 enum sbx_code git_ssh_failed(const struct git_job *job, struct sbx_err *err);
 
-/* ---- export.c: a tree as files below DIR ---- */
+/* ---- walk.c: the tree of a commit and the directory that holds it as files, side by side ---- */
 
+#define GIT_PATH_SIZE 4096 /* bytes of a path below the root */
 /* Marks that no repository can hold, for what a kit must not: on the directory of a submodule and on a
    file that is a pointer of LFS. */
 #define GIT_MARK S_ISVTX
 
+struct git_walk {
+    const struct git_visit *visit;
+    const struct sbx_git2 *git;
+    git_repository *repo;
+    struct git_job *job; /* NULL: nobody watches */
+    size_t files;
+    long long bytes;          /* of files */
+    char path[GIT_PATH_SIZE]; /* of the entry */
+};
+/* What is done with each; any code but SBX_OK ends the walk. */
+struct git_visit {
+    enum sbx_code (*enter)(struct git_walk *w, const git_tree *tree, int dir, struct sbx_err *err);
+    enum sbx_code (*dir)(struct git_walk *w, int at, const char *name, int *ret_fd,
+                         struct sbx_err *err);
+    enum sbx_code (*submodule)(struct git_walk *w, int at, const char *name, struct sbx_err *err);
+    enum sbx_code (*file)(struct git_walk *w, int at, const char *name, const git_oid *id, int mode,
+                          struct sbx_err *err); /* or a link */
+};
+SBX_MUST_USE enum sbx_code git_walk(struct git_walk *w, const git_oid *commit, int dir,
+                                    struct sbx_err *err);
+/* The mode of an exported file with this mode in its tree and this content. */
+mode_t git_file_mode(int mode, const char *data, size_t len);
+
+/* ---- export.c ---- */
+
+/* An exported commit, CACHE/git/COMMIT: its files, and the objects that say what they are. No repository
+   can hold a file of that name: where it is missing an earlier version exported the files there. */
+#define GIT_TREE "tree"
+#define GIT_OBJECTS ".git"
+#define GIT_OBJECTS_MAX                                                                            \
+    (64 << 20) /* bytes: SBX_GIT_FILES_MAX entries with names of 255 bytes, and a long message */
+
+/* Make both in a directory that is empty. */
 SBX_MUST_USE enum sbx_code git_export(const struct sbx_git2 *git, git_repository *repo,
-                                      git_tree *tree, int dir, struct git_job *job,
+                                      const git_oid *commit, int out, struct git_job *job,
                                       struct sbx_err *err);
 
 #endif

@@ -255,26 +255,36 @@ static void who_waits_for_another_can_be_interrupted(void **state)
     until_closed(fd);
 }
 
-static void a_commit_comes_from_git_daemon(void **state)
+/* A repository DIR/repo with one commit; false: there is no git here. */
+static bool make_repo(const struct world *w, char ret_commit[41])
 {
-    struct world *w = *state;
-    char command[1024], commit[41] = "", file[256];
-    struct sbx_git_source s = { .url = w->url, .commit = commit };
-    struct sbx_err err = SBX_ERR_INIT;
-    char *dir = NULL;
+    char command[1024];
     FILE *f;
-    pid_t daemon;
 
     if (system("command -v git >/dev/null")) /* NOLINT(cert-env33-c): no input in it */
-        skip();
+        return false;
     snprintf(
         command, sizeof(command),
         "cd %s && git init -q repo && cd repo && mkdir kit && echo hi >kit/file && git add -A && "
         "git -c user.name=t -c user.email=t@example.com commit -qm one && git rev-parse HEAD",
         w->dir);
     f = popen(command, "r"); /* NOLINT(cert-env33-c) */
-    assert_non_null(fgets(commit, sizeof(commit), f));
+    assert_non_null(fgets(ret_commit, 41, f));
     pclose(f);
+    return true;
+}
+
+static void a_commit_comes_from_git_daemon(void **state)
+{
+    struct world *w = *state;
+    char commit[41] = "", file[256];
+    struct sbx_git_source s = { .url = w->url, .commit = commit };
+    struct sbx_err err = SBX_ERR_INIT;
+    char *dir = NULL;
+    pid_t daemon;
+
+    if (!make_repo(w, commit))
+        skip();
     daemon = fork();
     if (daemon == 0) { /* serves one connection after the other, as inetd would start it */
         for (;;) {
@@ -305,6 +315,60 @@ static void a_commit_comes_from_git_daemon(void **state)
     free(dir);
 }
 
+/* The objects that an exported commit is checked by, as other bytes. */
+static void objects_become(const char *path, const struct sbx_buf *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(sbx_write_all(fd, bytes->ptr, len), 0);
+    close(fd);
+}
+
+static enum sbx_cache_state state_of(const struct world *w, const char *commit)
+{
+    enum sbx_cache_state state = SBX_CACHE_UNKNOWN;
+    struct sbx_err err = SBX_ERR_INIT;
+    char *what = NULL;
+
+    if (sbx_git_verify(w->cache, commit, &state, &what, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(what != NULL, state == SBX_CACHE_CHANGED);
+    free(what);
+    return state;
+}
+
+static void no_damage_of_the_objects_passes_for_whole(void **state)
+{
+    struct world *w = *state;
+    char commit[41] = "", url[80], path[200];
+    struct sbx_git_source s = { .url = url, .commit = commit };
+    struct sbx_buf bytes = SBX_BUF_INIT(65536);
+    char *dir = NULL;
+
+    if (!make_repo(w, commit))
+        skip();
+    snprintf(url, sizeof(url), "file://%s/repo", w->dir);
+    assert_int_equal(sbx_git_fetch(w->cache, &s, &dir, NULL), SBX_OK);
+    assert_int_equal(state_of(w, commit), SBX_CACHE_WHOLE);
+    snprintf(path, sizeof(path), "%s/git/%s/.git", w->cache, commit);
+    assert_int_equal(sbx_file_read(AT_FDCWD, path, &bytes, NULL), SBX_OK);
+    for (size_t i = 0; i < bytes.len; i++) {
+        objects_become(path, &bytes, i);
+        assert_int_equal(state_of(w, commit), SBX_CACHE_CHANGED);
+        for (int bit = 1; bit < 256; bit *= 4) {
+            bytes.ptr[i] ^= (char)bit;
+            objects_become(path, &bytes, bytes.len);
+            assert_int_equal(state_of(w, commit), SBX_CACHE_CHANGED);
+            bytes.ptr[i] ^= (char)bit;
+        }
+    }
+    objects_become(path, &bytes, bytes.len);
+    assert_int_equal(state_of(w, commit), SBX_CACHE_WHOLE);
+    sbx_buf_release(&bytes);
+    free(dir);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -316,6 +380,7 @@ int main(void)
         TEST(a_killed_fetch_takes_its_helpers_along_and_the_next_cleans_up),
         TEST(who_waits_for_another_can_be_interrupted),
         TEST(a_commit_comes_from_git_daemon),
+        TEST(no_damage_of_the_objects_passes_for_whole),
     };
 
     return cmocka_run_group_tests_name("git", tests, NULL, NULL);

@@ -114,7 +114,7 @@ flock -s 9 # another command fetches
 t 1 "are damaged: another command is fetching" cache verify
 t 1 "another command is fetching" cache prune --all
 exec 9>&-
-t 1 "1 of " cache verify
+t 1 "blobs, kits and commits were damaged" cache verify
 t 0 "blobs are whole" cache verify
 
 # --- an unpacked kit that was edited goes, and comes again from the blobs; offline
@@ -141,11 +141,11 @@ exec 9<&-
 t 1 "" cache verify --json
 t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
 printf x >>"$XDG_CACHE_HOME/sbx/blobs/sha256/${held##*:}" # both, so that they would agree
-t 1 "1 of 3 blobs and 1 of 1 kits were damaged" cache verify
+t 1 "2 of 4 blobs, kits and commits were damaged" cache verify
 mv away held
 t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
 rm "$XDG_CACHE_HOME/sbx/blobs/sha256/${held##*:}"
-t 0 "1 unpacked kits were not checked: from git, a blob is not here any more" cache verify
+t 0 "1 unpacked kits were not checked: a blob is not here any more" cache verify
 mkdir "$XDG_CACHE_HOME/sbx/kits/.tmp-killed"
 t 0 "Freed 0B" cache prune
 is "leftovers" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""

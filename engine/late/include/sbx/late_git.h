@@ -7,6 +7,7 @@
 #define SBX_LATE_GIT_H
 
 #include <git2.h>
+#include <git2/sys/mempack.h>
 #include <git2/sys/transport.h>
 
 #include "sbx/err.h"
@@ -29,7 +30,25 @@
     X(commit_lookup)                                                                               \
     X(commit_tree)                                                                                 \
     X(commit_free)                                                                                 \
+    X(repository_wrap_odb)                                                                         \
+    X(repository_odb)                                                                              \
+    X(odb_new)                                                                                     \
+    X(odb_free)                                                                                    \
+    X(odb_add_backend)                                                                             \
+    X(odb_read)                                                                                    \
+    X(odb_write)                                                                                   \
+    X(odb_hash)                                                                                    \
+    X(odb_hashfile)                                                                                \
+    X(odb_object_data)                                                                             \
+    X(odb_object_size)                                                                             \
+    X(odb_object_type)                                                                             \
+    X(odb_object_free)                                                                             \
+    X(object_type2string)                                                                          \
+    X(object_string2type)                                                                          \
+    X(mempack_new)                                                                                 \
     X(tree_lookup)                                                                                 \
+    X(tree_id)                                                                                     \
+    X(tree_entry_byname)                                                                           \
     X(tree_entrycount)                                                                             \
     X(tree_entry_byindex)                                                                          \
     X(tree_entry_filemode)                                                                         \
