@@ -119,8 +119,12 @@ static enum sbx_code take_manifest(struct pull *p, const json_t *root, struct sb
     enum sbx_code rc;
     size_t i;
 
+    if (json_integer_value(json_object_get(root, "schemaVersion")) == 1)
+        return sbx_err_set(err, SBX_UNSUPPORTED,
+                           "an image in Docker's format of before 2016 (schema 1): pull it with an old "
+                           "Docker and push it again with a newer one");
     if (json_integer_value(json_object_get(root, "schemaVersion")) != 2 || !json_is_array(layers))
-        return sbx_err_set(err, SBX_UNSUPPORTED, "its manifest is not of schemaVersion 2");
+        return sbx_err_set(err, SBX_UNSUPPORTED, "its manifest is not one of an image of schemaVersion 2");
     if (json_array_size(layers) > LAYERS_MAX)
         return sbx_err_set(err, SBX_LIMIT, "more than %d layers", LAYERS_MAX);
     rc = take_want(p, json_object_get(root, "config"), "configuration", err);
@@ -130,23 +134,24 @@ static enum sbx_code take_manifest(struct pull *p, const json_t *root, struct sb
     return rc;
 }
 
-/* The first that fits: os and architecture; an entry without a platform is for all. */
+/* The manifest that is for us; NULL: none. */
 static const char *choose(const json_t *list, const struct sbx_store_platform *ours)
 {
+    const char *found = NULL;
     const json_t *entry;
+    int best = 0;
     size_t i;
 
     json_array_foreach((json_t *)list, i, entry) {
-        const json_t *platform = json_object_get(entry, "platform");
-        const char *os = json_string_value(json_object_get(platform, "os"));
-        const char *arch = json_string_value(json_object_get(platform, "architecture"));
+        int rank = sbx_store_platform_rank(json_object_get(entry, "platform"), ours);
         const char *digest = json_string_value(json_object_get(entry, "digest"));
 
-        if ((!os || !strcmp(os, ours->os)) && (!arch || !strcmp(arch, ours->architecture)) &&
-            digest && sbx_digest_valid(digest))
-            return digest;
+        if (rank <= best || !digest || !sbx_digest_valid(digest))
+            continue;
+        best = rank;
+        found = digest;
     }
-    return NULL;
+    return found;
 }
 
 /* From the name to the manifest of our platform, which is put into the cache. */

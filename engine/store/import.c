@@ -79,15 +79,12 @@ static enum sbx_code import_index(struct import *im, const char *text, size_t le
     for (size_t i = 0; i < index.n; i++) {
         const struct sbx_descriptor *d = &index.v[i];
 
-        if (*d->media_type && !sbx_media_is_index(d->media_type) &&
-            !sbx_media_is_manifest(d->media_type))
-            continue; /* artifacts of other kinds may lie beside images */
+        if (!sbx_media_is_image(d->media_type) || (depth > 0 && i != index.best))
+            continue; /* artifacts may lie beside images; below the top an index is one image for many platforms */
         rc = import_descriptor(im, d, index.names[i] ? index.names[i] : name, depth, err);
         if (rc)
             return rc;
         done++;
-        if (depth > 0)
-            break; /* below the top an index is one image for many platforms */
     }
     if (!done)
         return sbx_err_set(err, SBX_UNSUPPORTED, "no image for %s/%s in it", ours.os,

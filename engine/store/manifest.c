@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -24,20 +25,54 @@ bool sbx_media_is_manifest(const char *type)
     return strcmp(type, manifest_types[0]) == 0 || strcmp(type, manifest_types[1]) == 0;
 }
 
+bool sbx_media_is_image(const char *type)
+{
+    return !*type || sbx_media_is_index(type) || sbx_media_is_manifest(type);
+}
+
 struct sbx_store_platform sbx_store_platform(void)
 {
     static struct utsname u; /* what the kernel runs is what images must be for */
-    static const char *const names[][2] = {
-        { "x86_64", "amd64" },    { "aarch64", "arm64" },   { "armv7l", "arm" },  { "i686", "386" },
-        { "riscv64", "riscv64" }, { "ppc64le", "ppc64le" }, { "s390x", "s390x" },
+    static const struct {
+        const char *machine, *name;
+        int variant;
+    } rows[] = {
+        { "x86_64", "amd64", 1 }, /* more only if asked for, as Docker has it */
+        { "aarch64", "arm64", 8 },   { "armv8l", "arm", 8 },       { "armv7l", "arm", 7 },
+        { "armv6l", "arm", 6 },      { "i686", "386", 0 },         { "riscv64", "riscv64", 0 },
+        { "ppc64le", "ppc64le", 0 }, { "s390x", "s390x", 0 },
     };
 
     if (uname(&u))
-        return (struct sbx_store_platform){ "linux", "unknown" };
-    for (size_t i = 0; i < SBX_ARRAY_LEN(names); i++)
-        if (strcmp(u.machine, names[i][0]) == 0)
-            return (struct sbx_store_platform){ "linux", names[i][1] };
-    return (struct sbx_store_platform){ "linux", u.machine };
+        return (struct sbx_store_platform){ "linux", "unknown", 0 };
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++)
+        if (strcmp(u.machine, rows[i].machine) == 0)
+            return (struct sbx_store_platform){ "linux", rows[i].name, rows[i].variant };
+    return (struct sbx_store_platform){ "linux", u.machine, 0 };
+}
+
+/* "v7" is 7; without one it is what Docker takes it for. */
+static int variant_of(const json_t *platform, const char *arch)
+{
+    const char *text = json_string_value(json_object_get(platform, "variant"));
+
+    if (text && text[0] == 'v')
+        return atoi(text + 1);
+    return !strcmp(arch, "arm") ? 7 : !strcmp(arch, "arm64") ? 8 : 1;
+}
+
+int sbx_store_platform_rank(const json_t *platform, const struct sbx_store_platform *ours)
+{
+    const char *os = json_string_value(json_object_get(platform, "os"));
+    const char *arch = json_string_value(json_object_get(platform, "architecture"));
+    int variant;
+
+    if ((os && strcmp(os, ours->os) != 0) || (arch && strcmp(arch, ours->architecture) != 0))
+        return 0;
+    if (!arch || !ours->variant)
+        return 1;
+    variant = variant_of(platform, arch);
+    return variant > ours->variant ? 0 : 1 + variant;
 }
 
 enum sbx_code sbx_text_json(const char *text, size_t len, json_t **ret, struct sbx_err *err)
@@ -233,16 +268,6 @@ enum sbx_code sbx_manifest_oci(const char *text, size_t len, struct sbx_arena *a
     return oci_layers(root, arena, ret, err);
 }
 
-/* Attestations and images of other platforms are not ours; no platform says "take it". */
-static bool fits(const json_t *entry, const struct sbx_store_platform *ours)
-{
-    const json_t *p = json_object_get(entry, "platform");
-    const char *os = json_string_value(json_object_get(p, "os"));
-    const char *arch = json_string_value(json_object_get(p, "architecture"));
-
-    return (!os || strcmp(os, ours->os) == 0) && (!arch || strcmp(arch, ours->architecture) == 0);
-}
-
 static const char *name_of(const json_t *entry, struct sbx_arena *arena)
 {
     const json_t *a = json_object_get(entry, "annotations");
@@ -263,6 +288,7 @@ enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_
     enum sbx_code rc = sbx_text_json(text, len, &root, err);
     const json_t *list = json_object_get(root, "manifests"), *entry;
     size_t i, n = json_array_size(list);
+    int best = 0;
 
     *ret = (struct sbx_index){ 0 };
     if (rc)
@@ -277,10 +303,16 @@ enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_
     if (!ret->v || !ret->names)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     json_array_foreach(list, i, entry) {
+        int rank = sbx_store_platform_rank(json_object_get(entry, "platform"), ours);
+
         rc = descriptor(entry, "a manifest", arena, &ret->v[ret->n], err);
         if (rc)
             return rc;
-        if (fits(entry, ours))
+        if (rank > best && sbx_media_is_image(ret->v[ret->n].media_type)) {
+            best = rank;
+            ret->best = ret->n;
+        }
+        if (rank) /* attestations and images of other platforms are not ours */
             ret->names[ret->n++] = name_of(entry, arena);
     }
     return SBX_OK;

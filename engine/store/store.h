@@ -57,7 +57,7 @@ enum sbx_code sbx_manifest_oci(const char *text, size_t len, struct sbx_arena *a
 struct sbx_index {
     struct sbx_descriptor *v;
     const char **names;
-    size_t n;
+    size_t n, best; /* of those for us, the one that fits best */
 };
 enum sbx_code sbx_manifest_index(const char *text, size_t len, const struct sbx_store_platform *ours,
                                  struct sbx_arena *arena, struct sbx_index *ret,
@@ -73,6 +73,7 @@ enum sbx_code sbx_json_list(const json_t *object, const char *key, size_t max,
                             struct sbx_arena *arena, const char ***ret, size_t *ret_n,
                             struct sbx_err *err);
 bool sbx_media_is_index(const char *media_type);
+bool sbx_media_is_image(const char *media_type); /* a manifest or index of one, or of no type */
 bool sbx_media_is_manifest(const char *media_type);
 
 /* ---- entry.c: rules for the names of entries; pure ---- */

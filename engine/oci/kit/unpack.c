@@ -120,6 +120,7 @@ static enum sbx_code take(struct unpack *u, struct sbx_err *err)
     char clean[TAR_NAME_MAX], path[TAR_NAME_MAX + 16];
     bool dir = e->type == '5';
     size_t len = strlen(e->name);
+    struct stat st;
     enum sbx_code rc;
 
     if (e->type == '1')
@@ -136,9 +137,13 @@ static enum sbx_code take(struct unpack *u, struct sbx_err *err)
         rc = make_parents(u, path, err);
     if (rc || !dir)
         return rc ? rc : write_file(u, path, e->name, e->mode, err);
-    if (mkdirat(u->dir, path, 0755) && errno != EEXIST)
+    if (!mkdirat(u->dir, path, 0755))
+        return SBX_OK;
+    if (errno != EEXIST)
         return sbx_err_errno(err, "make %s", path);
-    return SBX_OK;
+    if (fstatat(u->dir, path, &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode))
+        return refuse(err, e->name, "given twice");
+    return SBX_OK; /* which a file below it has made */
 }
 
 static enum sbx_code take_all(struct unpack *u, struct sbx_err *err)

@@ -42,6 +42,7 @@ KIT_LAYERS = {
     "hard link": (pack(tar((GOOD_NAME, F, b"x"), ("home/agent/h", tarfile.LNKTYPE, GOOD_NAME.encode()))), "a hard link"),
     "device": (pack(tar(("home/agent/d", tarfile.CHRTYPE, b""))), "no regular file"),
     "duplicate": (pack(tar((GOOD_NAME, F, b"1"), (GOOD_NAME, F, b"2"))), "given twice"),
+    "a directory where a file is": (pack(tar((GOOD_NAME, F, b"1"), (GOOD_NAME, D, b""))), "given twice"),
     "4 GiB header": (lying(), "larger than 268435456 bytes"),
     "bomb": (BOMB, "larger than 268435456 bytes"),
 }

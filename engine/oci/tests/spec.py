@@ -203,6 +203,23 @@ def test_referrers_tag_of_another_kind():
     server.shutdown()
 
 
+def test_image_of_schema_1():
+    def rule(self):
+        if "/manifests/" in self.path:
+            self.answer(200, b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}',
+                        Content_Type="application/vnd.docker.distribution.manifest.v1+prettyjws")
+            return True
+        return False
+    server, host = serve(rule)
+    done = subprocess.run([os.path.join(os.path.dirname(SBX), "pull_image"), work + "/images", work + "/imagecache", f"{host}/x/kit:1"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    check("told what it is", done.returncode != 0 and "of before 2016 (schema 1)" in done.stderr, done)
+    done = sbx("kit", "pull", f"{host}/x/kit@sha256:" + hashlib.sha256(
+        b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}').hexdigest(), work + "/no")
+    check("nor is it a kit", "not a manifest of schemaVersion 2" in done.stderr, done)
+    server.shutdown()
+
+
 class Proxy(Registry):
     """Answers itself as the registry whose address it is asked for; CONNECT is noted and refused."""
 

@@ -23,7 +23,7 @@ static void names(const char *text, bool layer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct sbx_store_platform ours = { "linux", "amd64" };
+    struct sbx_store_platform ours = { "linux", "amd64", 1 };
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     struct sbx_err err = SBX_ERR_INIT;
     struct sbx_manifest m, *list;

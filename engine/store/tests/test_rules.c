@@ -123,7 +123,7 @@ enum what { DOCKER, OCI, INDEX, CONFIG, LAYOUT };
 static enum sbx_code parse(enum what what, const char *text, struct sbx_arena *a,
                            struct sbx_err *err)
 {
-    struct sbx_store_platform p = { "linux", "amd64" };
+    struct sbx_store_platform p = { "linux", "amd64", 1 };
     struct sbx_manifest m, *list;
     struct sbx_index index;
     struct sbx_config c;
@@ -228,7 +228,7 @@ static void of_an_index_our_platform_is_taken(void **state)
         "\"annotations\":{\"org.opencontainers.image.ref.name\":\"me/x:1\"}},"
         "{\"digest\":\"sha256:" HEX64
         "\",\"size\":3,\"platform\":{\"os\":\"unknown\",\"architecture\":\"unknown\"}}]}";
-    struct sbx_store_platform p = { "linux", "amd64" };
+    struct sbx_store_platform p = { "linux", "amd64", 1 };
     struct sbx_arena *a = sbx_arena_new();
     struct sbx_index index;
 
@@ -240,6 +240,55 @@ static void of_an_index_our_platform_is_taken(void **state)
     sbx_arena_free(a);
 }
 
+static void of_several_variants_the_best_for_our_processor_is_meant(void **state)
+{
+    static const struct {
+        struct sbx_store_platform ours;
+        const char *entries; /* "ARCHITECTURE/VARIANT ..." */
+        size_t best;         /* which of them; SIZE_MAX: none fits */
+    } rows[] = {
+        { { "linux", "arm", 7 }, "arm/v5 arm/v7 arm/v6", 1 },
+        { { "linux", "arm", 6 }, "arm/v7 arm/v6 arm/v5", 1 },
+        { { "linux", "arm", 7 }, "arm/v8 arm/v6", 1 },
+        { { "linux", "arm", 7 }, "arm64/v8 arm/", 1 },
+        { { "linux", "arm", 6 }, "arm/", SIZE_MAX }, /* v7, as Docker has it */
+        { { "linux", "arm", 5 }, "arm/v6 arm64/v8", SIZE_MAX },
+        { { "linux", "arm64", 8 }, "arm/v7 arm64/v9 arm64/", 2 },
+        { { "linux", "arm64", 8 }, "arm64/v8 arm64/", 0 },
+        { { "linux", "amd64", 1 }, "amd64/v3 amd64/", 1 },
+        { { "linux", "amd64", 1 }, "amd64/v2", SIZE_MAX },
+        { { "linux", "riscv64", 0 }, "amd64/ riscv64/rva20u64", 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++) {
+        char copy[100], *rest = NULL, *one;
+        size_t best = SIZE_MAX, n = 0;
+        int rank = 0;
+
+        print_message("%s %d of %s\n", rows[i].ours.architecture, rows[i].ours.variant, rows[i].entries);
+        strcpy(copy, rows[i].entries);
+        for (one = strtok_r(copy, " ", &rest); one; one = strtok_r(NULL, " ", &rest), n++) {
+            char *variant = strchr(one, '/');
+            json_t *p;
+            int r;
+
+            *variant++ = '\0';
+            p = json_pack("{s:s,s:s}", "os", "linux", "architecture", one);
+            if (*variant)
+                json_object_set_new(p, "variant", json_string(variant));
+            r = sbx_store_platform_rank(p, &rows[i].ours);
+            json_decref(p);
+            if (r <= rank)
+                continue;
+            rank = r;
+            best = n;
+        }
+        assert_int_equal(best, rows[i].best);
+    }
+    assert_int_equal(sbx_store_platform_rank(NULL, &rows[0].ours), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +298,7 @@ int main(void)
         cmocka_unit_test(broken_json_is_refused_with_a_reason),
         cmocka_unit_test(more_layers_than_the_bound_are_refused),
         cmocka_unit_test(of_an_index_our_platform_is_taken),
+        cmocka_unit_test(of_several_variants_the_best_for_our_processor_is_meant),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #ifndef SBX_STORE_H
 #define SBX_STORE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -83,8 +84,14 @@ struct sbx_cache *sbx_store_cache(struct sbx_store *s); /**< the store's own */
 /** What images must be for. */
 struct sbx_store_platform {
     const char *os, *architecture; /**< as Go spells them: "linux", "amd64" */
+    int variant;                   /**< 7 of "v7": what the processor can at most; 0: has none */
 };
 struct sbx_store_platform sbx_store_platform(void);
+/**
+ * How well an entry of an index fits, by its `platform` (NULL: it names none, which fits all).
+ * @return 0: not; of several the greatest is meant, the first of equals
+ */
+int sbx_store_platform_rank(const json_t *platform, const struct sbx_store_platform *ours);
 /** By reference (any spelling), id or prefix of an id (from 4 digits). SBX_NOT_FOUND, SBX_CONFLICT. */
 SBX_MUST_USE enum sbx_code sbx_store_find(struct sbx_store *s, const char *reference,
                                           struct sbx_arena *arena, struct sbx_store_image *ret,
