@@ -89,7 +89,7 @@ static enum sbx_code load_ref(struct sbx_loader *l, struct sbx_ref *ref, const c
         rc = sbx_remote_require_immutable(l->remote, ref, l->arena, err);
         return rc ? rc : l->remote->load(l->remote->data, ref, &l->options, diags, ret, err);
     } else {
-        rc = sbx_unbuilt_ref(ref, err);
+        rc = sbx_err_set(err, SBX_UNSUPPORTED, "cannot be fetched: no place for a cache (is HOME set?)");
     }
     if (rc)
         return sbx_err_wrap(err, rc, "%s %s", label, ref->text);
@@ -152,9 +152,7 @@ enum sbx_code sbx_load_for_use(struct sbx_loader *l, const char *reference, cons
     struct sbx_ref ref;
     enum sbx_code rc = parse(l, NULL, reference, &ref, err);
 
-    if (rc)
-        return sbx_err_wrap(err, rc, "%s %s", label, reference);
-    return load_for_use(l, &ref, label, diags, ret, err);
+    return rc ? sbx_err_wrap(err, rc, "%s", label) : load_for_use(l, &ref, label, diags, ret, err);
 }
 
 static const struct sbx_ref *declaring_ref(const struct sbx_loader *l, const char *file)
@@ -222,7 +220,7 @@ enum sbx_code sbx_load_for_kit(void *loader, const char *reference, struct sbx_o
     return rc ? rc : load_for_use(l, &ref, "kit", diags, ret, err);
 }
 
-static bool has_spec(const char *dir)
+bool sbx_has_spec(const char *dir)
 {
     static const char *const names[] = SBX_KIT_SPEC_NAMES;
 
@@ -238,7 +236,14 @@ static bool has_spec(const char *dir)
 
 const char *sbx_resolve_word(const char *word, struct sbx_arena *arena)
 {
-    return strchr(word, '/') || !has_spec(word) ? word : sbx_arena_printf(arena, "./%s", word);
+    return strchr(word, '/') || !sbx_has_spec(word) ? word : sbx_arena_printf(arena, "./%s", word);
+}
+
+bool sbx_is_path_here(const char *reference)
+{
+    struct stat st;
+
+    return !stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/'));
 }
 
 enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *reference,
@@ -248,22 +253,17 @@ enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *referenc
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     struct sbx_loader l = { .options = { .args = values, .open_args = !values }, .remote = r->remote, .arena = arena };
     struct sbx_ref ref;
-    struct stat st;
     enum sbx_code rc;
 
     if (!arena)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    /* A spec file or a directory needs no "./" here: no built-in name is a path with a dot or slash. */
-    if (!strcmp(reference, "-") ||
-        (!stat(reference, &st) && (S_ISREG(st.st_mode) || strchr(reference, '/')))) {
+    if (!strcmp(reference, "-") || sbx_is_path_here(reference)) {
         if (ends(reference, ".zip") || ends(reference, ".tar"))
             return sbx_err_wrap(err, not_a_directory(reference, err), "kit %s", reference);
         return sbx_kit_load_with(reference, &l.options, diags, ret, err);
     }
     rc = parse(&l, NULL, reference, &ref, err);
-    if (rc)
-        return sbx_err_wrap(err, rc, "kit %s", reference);
-    return load_ref(&l, &ref, "kit", diags, ret, err);
+    return rc ? rc : load_ref(&l, &ref, "kit", diags, ret, err);
 }
 
 enum sbx_code sbx_resolve_values(const struct sbx_resolve *r, struct sbx_arg_values **ret,

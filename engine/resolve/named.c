@@ -14,13 +14,13 @@ static enum sbx_code own_ref(const char *reference, struct sbx_arena *arena, str
     *ret = (struct sbx_ref){ .kind = SBX_REF_NAME, .text = reference, .name = reference };
     if (!strcmp(reference, "-"))
         return SBX_OK;
-    if (stat(reference, &st) || (!S_ISREG(st.st_mode) && !slash))
+    if (!sbx_is_path_here(reference))
         return sbx_ref_parse(reference, arena, ret, err);
     ret->kind = SBX_REF_DIRECTORY;
-    ret->path = S_ISREG(st.st_mode)
-                    ? (slash ? sbx_arena_memdup(arena, reference, (size_t)(slash - reference) + 1)
-                             : ".")
-                    : reference;
+    if (stat(reference, &st) || S_ISDIR(st.st_mode))
+        ret->path = reference;
+    else
+        ret->path = slash ? sbx_arena_memdup(arena, reference, (size_t)(slash - reference) + 1) : ".";
     return ret->path ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
@@ -90,7 +90,7 @@ enum sbx_code sbx_resolve_named(const struct sbx_resolve *r, const char *referen
     struct sbx_ref ref;
     enum sbx_code rc;
 
-    if (strcmp(a->kind, "sandbox") || ((!a->extends || !*a->extends) && !a->mixins.len))
+    if (!sbx_is_sandbox(a) || ((!a->extends || !*a->extends) && !a->mixins.len))
         return SBX_OK;
     if (!arena || sbx_diags_init(&found))
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");

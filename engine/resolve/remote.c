@@ -1,13 +1,10 @@
 #include "sbx/resolve_remote.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "resolve_impl.h"
 #include "sbx/git.h"
 
-#define UNRESERVED                                                                                 \
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~" /* RFC 3986 2.3 */
 #define LOOK_MS 3000 /* of a look-up that only makes a refusal more helpful (C11) */
 
 static bool is_artifact(const struct sbx_ref *ref)
@@ -30,24 +27,10 @@ static enum sbx_code fetch_git(const struct sbx_kit_io *io, const struct sbx_ref
     return rc ? sbx_err_wrap(err, rc, "kit %s", ref->text) : SBX_OK;
 }
 
-/* A directory as it stands behind "dir=". */
-static const char *encode(const char *dir, struct sbx_arena *arena)
-{
-    char *out = sbx_arena_alloc(arena, 3 * strlen(dir) + 1), *p = out;
-
-    for (; out && *dir; dir++)
-        if (*dir == '/' || strchr(UNRESERVED, *dir))
-            *p++ = *dir;
-        else
-            p += sprintf(p, "%%%02X", (unsigned char)*dir);
-    return out;
-}
-
 static enum sbx_code look_git(const struct sbx_ref *ref, bool hurry, struct sbx_arena *arena,
                               const char **ret, struct sbx_err *err)
 {
     struct sbx_git_source source = git_of(ref);
-    const char *dir;
     char commit[41];
     enum sbx_code rc;
 
@@ -55,10 +38,7 @@ static enum sbx_code look_git(const struct sbx_ref *ref, bool hurry, struct sbx_
     rc = sbx_git_look(&source, commit, err);
     if (rc)
         return rc;
-    dir = encode(ref->subdir ? ref->subdir : "", arena);
-    *ret = dir ? sbx_arena_printf(arena, "git+%s#ref=%s%s%s", ref->url, commit, *dir ? "&dir=" : "",
-                                  dir)
-               : NULL;
+    *ret = sbx_ref_git_text(ref, commit, arena);
     return *ret ? SBX_OK : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 

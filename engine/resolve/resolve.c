@@ -22,7 +22,7 @@ static void stack_release(struct stack *s)
 }
 SBX_DEFINE_AUTO(stack, stack_release);
 
-static bool is_sandbox(const struct sbx_artifact *a) { return !strcmp(a->kind, "sandbox"); }
+bool sbx_is_sandbox(const struct sbx_artifact *a) { return !strcmp(a->kind, "sandbox"); }
 
 static enum sbx_code two_agents(const char *a, const char *b, struct sbx_err *err)
 {
@@ -44,7 +44,7 @@ static enum sbx_code load_kits(const struct sbx_resolve *r, struct sbx_loader *l
     }
     s->sandbox = s->n;
     for (size_t i = 0; i < s->n; i++) {
-        if (!is_sandbox(s->kits[i]))
+        if (!sbx_is_sandbox(s->kits[i]))
             continue;
         if (s->sandbox < s->n)
             return two_agents(s->kits[s->sandbox]->name, s->kits[i]->name, err);
@@ -75,17 +75,9 @@ static enum sbx_code check_word(const struct sbx_resolve *r, const struct stack 
 
 static bool is_plain_directory(const char *word)
 {
-    SBX_AUTO_FREE char *spec = NULL;
     struct stat st;
 
-    if (stat(word, &st) || !S_ISDIR(st.st_mode))
-        return false;
-    if (asprintf(&spec, "%s/spec.yaml", word) < 0)
-        return false;
-    if (!access(spec, F_OK))
-        return false;
-    strcpy(spec + strlen(spec) - 4, "yml"); /* spec.yml is read too */
-    return access(spec, F_OK) != 0;
+    return !stat(word, &st) && S_ISDIR(st.st_mode) && !sbx_has_spec(word);
 }
 
 static enum sbx_code load_agent(const struct sbx_resolve *r, struct sbx_loader *l,
@@ -105,7 +97,7 @@ static enum sbx_code load_agent(const struct sbx_resolve *r, struct sbx_loader *
             r->word);
     if (rc)
         return rc;
-    if (!is_sandbox(s->agent))
+    if (!sbx_is_sandbox(s->agent))
         return sbx_err_set(
             err, SBX_USAGE,
             "kit %s is a mixin, not an agent: add it to one, as in \"shell --kit %s\"",

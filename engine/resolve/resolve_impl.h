@@ -5,8 +5,11 @@
 #include "sbx/ref.h"
 #include "sbx/resolve.h"
 
-/** SBX_OK, or SBX_UNSUPPORTED naming what is not built yet (unbuilt.c has the one table). */
-SBX_MUST_USE enum sbx_code sbx_unbuilt_ref(const struct sbx_ref *ref, struct sbx_err *err);
+/** Is there a spec.yaml or spec.yml in it? */
+bool sbx_has_spec(const char *dir);
+/** `kit inspect` and its like take a file, and a directory with a slash in its name, without "./". */
+bool sbx_is_path_here(const char *reference);
+bool sbx_is_sandbox(const struct sbx_artifact *a); /**< a sandbox kit, not a mixin */
 
 /** Where a loaded kit came from: what its own relative references count from. */
 struct sbx_loaded {
@@ -26,7 +29,7 @@ struct sbx_loader {
 };
 
 /**
- * Load a kit for a composition: directories and built-in names; refuses what is not built.
+ * Load a kit for a composition.
  * @param label what the reference was given as, for messages: "agent", "--kit"
  */
 SBX_MUST_USE enum sbx_code sbx_load_for_use(struct sbx_loader *l, const char *reference,

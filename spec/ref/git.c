@@ -1,7 +1,11 @@
 /* git+https://host/path#ref=COMMIT&dir=SUBDIR (distribution, "Git references"). */
 #include "ref_int.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define UNRESERVED                                                                                 \
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/" /* RFC 3986 3.5; "/" is one there */
 
 static const char *const schemes[] = { "https://", "ssh://", "http://", "file://" };
 
@@ -36,6 +40,26 @@ static char *decode(struct sbx_arena *a, const char *text, size_t len, bool *ret
         out[n++] = (char)c;
     }
     return out;
+}
+
+static char *encode(struct sbx_arena *a, const char *text)
+{
+    char *out = sbx_arena_alloc(a, 3 * strlen(text) + 1), *p = out;
+
+    for (; out && *text; text++)
+        if (strchr(UNRESERVED, *text))
+            *p++ = *text;
+        else
+            p += sprintf(p, "%%%02X", (unsigned char)*text);
+    return out;
+}
+
+const char *sbx_ref_git_text(const struct sbx_ref *r, const char *commit, struct sbx_arena *arena)
+{
+    const char *dir = encode(arena, r->subdir ? r->subdir : "");
+
+    return dir ? sbx_arena_printf(arena, "git+%s#ref=%s%s%s", r->url, commit, *dir ? "&dir=" : "", dir)
+               : NULL;
 }
 
 static bool is_commit(const char *text)

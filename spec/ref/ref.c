@@ -78,19 +78,64 @@ static bool is_path(const char *text)
            starts(text, "./") || starts(text, "../");
 }
 
+/* What skopeo and its like call transports. */
+static enum sbx_code check_transport(const char *text, struct sbx_err *err)
+{
+    static const struct {
+        const char *transport, *say;
+    } rows[] = {
+        { "oci:", "an OCI layout is written oci-layout:DIRECTORY:TAG" },
+        { "oci-archive:", "unpack the archive (tar -xf) and write oci-layout:DIRECTORY:TAG" },
+        { "docker-archive:", "that is an image, not a kit" },
+        { "docker-daemon:", "kits are not in a Docker Engine; write oci://HOST/REPOSITORY@sha256:<digest>" },
+        { "containers-storage:", "kits are not there; write oci://HOST/REPOSITORY@sha256:<digest>" },
+    };
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(rows); i++)
+        if (starts(text, rows[i].transport))
+            return sbx_err_set(err, SBX_SCHEMA, "%s", rows[i].say);
+    return SBX_OK;
+}
+
+/* "github.com/org/repo", "host/repo.git": a browser's address without its scheme. */
+static bool is_repository_of_git(const char *text)
+{
+    static const char *const forges[] = { "github.com/", "gitlab.com/", "bitbucket.org/",
+                                          "codeberg.org/" };
+    size_t len = strcspn(text, "#?");
+
+    for (size_t i = 0; i < SBX_ARRAY_LEN(forges); i++)
+        if (starts(text, forges[i]))
+            return true;
+    return len > 4 && !strncmp(text + len - 4, ".git", 4);
+}
+
 static enum sbx_code parse_plain(const char *text, struct sbx_arena *a, struct sbx_ref *ret,
                                  struct sbx_err *err)
 {
     const char *slash = strchr(text, '/'), *colon = strchr(text, ':'), *at = strchr(text, '@');
 
+    enum sbx_code rc;
+
     if (is_name(text))
         return parse_name(text, a, ret, err);
+    rc = check_transport(text, err);
+    if (rc)
+        return rc;
     if (at && colon && at < colon && (!slash || at < slash)) /* git@github.com:org/repo */
         return sbx_err_set(err, SBX_SCHEMA,
                            "write git+ssh://%.*s/%.200s#ref=<40-hex commit> for a git repository",
                            (int)(colon - text < 200 ? colon - text : 200), text, colon + 1);
+    if (slash && sbx_ref_has_registry(text) && is_repository_of_git(text))
+        return sbx_err_set(err, SBX_SCHEMA,
+                           "write git+https://%.*s#ref=<40-hex commit> for a git repository",
+                           (int)strcspn(text, "#"), text);
     if (slash && sbx_ref_has_registry(text))
         return sbx_ref_oci(text, a, ret, err);
+    if (slash && (colon > slash || at > slash))
+        return sbx_err_set(err, SBX_SCHEMA,
+                           "name the registry too (of Docker's hub it is docker.io/%.200s), or write "
+                           "./%.200s for a path", text, text);
     if (colon || at)
         return sbx_err_set(err, SBX_SCHEMA,
                            "write oci://HOST/REPOSITORY@sha256:<digest> for a registry, or ./%.200s "
@@ -154,17 +199,19 @@ enum sbx_code sbx_ref_parse(const char *text, struct sbx_arena *arena, struct sb
 
 static enum sbx_code require_commit(const struct sbx_ref *r, struct sbx_err *err)
 {
-    const char *dir = r->subdir ? "&dir=" : "", *subdir = r->subdir ? r->subdir : "";
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    const char *instead = arena ? sbx_ref_git_text(r, "<40-hex commit>", arena) : NULL;
 
+    if (!instead)
+        return no_memory(err);
     if (r->revision)
         return sbx_err_set(err, SBX_SCHEMA,
                            "kit reference \"%.200s\": \"%.80s\" is not a full commit, and branches "
-                           "and tags can move; write git+%.200s#ref=<40-hex commit>%s%.80s",
-                           r->text, r->revision, r->url, dir, subdir);
+                           "and tags can move; write %.300s",
+                           r->text, r->revision, instead);
     return sbx_err_set(err, SBX_SCHEMA,
-                       "kit reference \"%.200s\": a git reference must name a full commit; write "
-                       "git+%.200s#ref=<40-hex commit>%s%.80s",
-                       r->text, r->url, dir, subdir);
+                       "kit reference \"%.200s\": a git reference must name a full commit; write %.300s",
+                       r->text, instead);
 }
 
 enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, struct sbx_err *err)

@@ -202,18 +202,18 @@ static void what_cannot_be_composed_is_refused_with_its_reason(void **state)
         { "./mixins", { NULL }, SBX_NOT_FOUND, "kit mix: mixins one: kit one: no built-in kit", false },
         { "./out", { NULL }, SBX_SCHEMA, "leaves the directory of the kit that names it", false },
         { "./link", { NULL }, SBX_SCHEMA, "a link that leads out of the directory", false },
-        { "./remote", { NULL }, SBX_UNSUPPORTED, "a kit from a registry cannot be fetched", false },
+        { "./remote", { NULL }, SBX_UNSUPPORTED, "cannot be fetched: no place for a cache", false },
         { "shell", { "./bad" }, SBX_SCHEMA, "", false },
         { "shell",
           { "git+https://example.com/x.git#ref=0000000000000000000000000000000000000000" },
           SBX_UNSUPPORTED,
-          "a kit from a git repository cannot be fetched",
+          "cannot be fetched: no place for a cache",
           false },
         { "oci://ghcr.io/org/"
           "kit@sha256:0000000000000000000000000000000000000000000000000000000000000000",
           { NULL },
           SBX_UNSUPPORTED,
-          "a kit from a registry cannot be fetched",
+          "cannot be fetched: no place for a cache",
           false },
     };
 

@@ -46,6 +46,9 @@ SBX_MUST_USE enum sbx_code sbx_ref_parse(const char *text, struct sbx_arena *are
 /** SBX_OK, or SBX_SCHEMA with the seed's pinning rule and the spelling to use (C5). */
 SBX_MUST_USE enum sbx_code sbx_ref_require_immutable(const struct sbx_ref *r, struct sbx_err *err);
 
+/** A git reference with this commit in place of its own: what is written instead. In arena; NULL: no memory. */
+const char *sbx_ref_git_text(const struct sbx_ref *r, const char *commit, struct sbx_arena *arena);
+
 /**
  * A reference that a kit's spec makes (extends, mixins). A relative path counts from the directory of
  * the declaring spec and stays inside its tree: the kit's directory, or the git repository at the same

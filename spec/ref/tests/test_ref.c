@@ -127,6 +127,15 @@ static const struct {
     { "git@github.com:org/repo.git", "write git+ssh://git@github.com/org/repo.git#ref=" },
     { "docker://ghcr.io/x", "write oci://ghcr.io/x" },
     { "s3://bucket/x", "unknown scheme \"s3://\"" },
+    { "oci:lay:1.0", "oci-layout:DIRECTORY:TAG" },
+    { "oci-archive:kit.tar:1.0", "unpack the archive (tar -xf) and write oci-layout:DIRECTORY:TAG" },
+    { "docker-archive:x.tar", "an image, not a kit" },
+    { "docker-daemon:x:1", "kits are not in a Docker Engine" },
+    { "github.com/org/repo", "write git+https://github.com/org/repo#ref=<40-hex commit>" },
+    { "gitlab.com/org/repo#ref=main", "write git+https://gitlab.com/org/repo#ref=<40-hex commit>" },
+    { "git.example.com/org/repo.git", "write git+https://git.example.com/org/repo.git#ref=" },
+    { "me/kit:1.0", "docker.io/me/kit:1.0" },
+    { "me/kit@" DIGEST, "docker.io/me/kit@" DIGEST },
     { "nginx:latest", "write oci://HOST/REPOSITORY@sha256:<digest>" },
     { "a@b", "write oci://HOST/REPOSITORY@sha256:<digest>" },
     /* git */
@@ -229,6 +238,9 @@ static void only_what_cannot_move_is_consumed(void **state)
         { "git+https://h/r#dir=a", "kit reference \"git+https://h/r#dir=a\": a git reference must "
                                    "name a full commit; write git+https://h/r#ref=<40-hex commit>"
                                    "&dir=a" },
+        { "git+https://h/r#dir=a%26b%20c", "kit reference \"git+https://h/r#dir=a%26b%20c\": a git "
+                                           "reference must name a full commit; write "
+                                           "git+https://h/r#ref=<40-hex commit>&dir=a%26b%20c" },
         { "git+https://h/r#ref=v1.2.3", "kit reference \"git+https://h/r#ref=v1.2.3\": \"v1.2.3\" "
                                         "is not a full commit, and branches and tags can move; "
                                         "write git+https://h/r#ref=<40-hex commit>" },

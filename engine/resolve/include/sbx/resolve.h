@@ -56,8 +56,8 @@ struct sbx_resolve {
  * @param diags    gathers every finding of every kit
  * @param ret      composed; the caller's: sbx_artifact_free()
  * @param ret_used is `word` the agent (or its name), not a path?
- * @return SBX_OK; SBX_USAGE (no agent, unknown name, a value that no kit declares); SBX_NOT_FOUND (a path); SBX_UNSUPPORTED (what
- *         a kit uses is not built yet); SBX_SCHEMA, SBX_SYNTAX, SBX_CONFLICT (diags has the errors)
+ * @return SBX_OK; SBX_USAGE (no agent, unknown name, a value that no kit declares); SBX_NOT_FOUND (a path); SBX_UNSUPPORTED (no
+ *         place for a cache); SBX_SCHEMA, SBX_SYNTAX, SBX_CONFLICT (diags has the errors)
  */
 SBX_MUST_USE enum sbx_code sbx_resolve(const struct sbx_resolve *r, struct sbx_diags *diags,
                                        struct sbx_artifact **ret, bool *ret_used,
