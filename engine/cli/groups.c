@@ -64,7 +64,7 @@ const struct sbx_opt sbx_sandbox_rows[] = {
 const struct sbx_opt sbx_kit_rows[] = {
     SBX_LISTOF(
         struct sbx_kit_opts, kits, "kit", 0, "KIT",
-        "Add a kit: a directory, a built-in name or a digest in a registry (repeatable, in order)"),
+        "Add a kit: directory, built-in name, digest, commit in git (repeatable, in order)"),
     KIT_ARGS
 };
 

@@ -55,9 +55,9 @@ const struct sbx_verb sbx_verb_create = {
     .summary = "Make a sandbox and start it, without its agent",
     .args = "[AGENT|KIT] [PATH[:ro]...]",
     .about =
-        "AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory of a sandbox kit,\n"
-        "written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH is mounted at the\n"
-        "same absolute path; the first one is where commands run; \":ro\" makes it read-only. Without a PATH\n"
+        "AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or a sandbox kit: ./DIRECTORY, or\n"
+        "elsewhere by digest or commit; it may also come as the one sandbox kit among --kit. Each PATH is mounted\n"
+        "at the same absolute path; the first one is where commands run; \":ro\" makes it read-only. Without a PATH\n"
         "nothing is mounted. Prints the name of the sandbox.",
     .example = "sbx create claude ~/project\n"
                "sbx create shell --kit node --kit ./my-mixin --name try ~/project ~/reference:ro",

@@ -4,6 +4,9 @@ static const struct sbx_verb n_add = SBX_NOT_BUILT(
                                  "add", "not built yet; make the sandbox again with --kit"),
                              n_builder = SBX_NOT_BUILT("builder",
                                                        "building images of kits is not built"),
+                             n_init = SBX_NOT_BUILT(
+                                 "init", "not built; \"sbx kit inspect hello --output yaml\" prints one "
+                                         "to begin with: write DIRECTORY/spec.yaml"),
                              n_provenance = SBX_NOT_BUILT("provenance", "not built yet"),
                              n_sign = SBX_NOT_BUILT("sign", "signing kits is not built yet"),
                              n_verify = SBX_NOT_BUILT("verify", "signing kits is not built yet");
@@ -21,6 +24,7 @@ static const struct sbx_verb *const subs[] = {
     &sbx_verb_kit_schema,
     &n_add,
     &n_builder,
+    &n_init,
     &n_provenance,
     &n_sign,
     &n_verify,

@@ -68,13 +68,11 @@ static enum sbx_code fetch(struct sbx_cli *cli, const struct sbx_kit_io *io,
     return rc;
 }
 
-static bool is_archive(const char *text)
+static bool is_file(const char *text)
 {
-    size_t len = strlen(text);
     struct stat st;
 
-    return len > 4 && !strcasecmp(text + len - 4, ".tar") && !stat(text, &st) &&
-           S_ISREG(st.st_mode);
+    return !stat(text, &st) && S_ISREG(st.st_mode);
 }
 
 static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
@@ -87,11 +85,8 @@ static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
     struct sbx_ref ref;
     enum sbx_code rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
 
-    if (!rc && is_archive(reference))
-        rc = sbx_err_set(err, SBX_USAGE,
-                         "%s is a file; unpack an archive of \"sbx kit pack\" (tar -xf) and write "
-                         "oci-layout:DIRECTORY@sha256:<digest>",
-                         reference);
+    if (!rc && is_file(reference))
+        rc = sbx_err_wrap(err, sbx_kit_not_a_directory(reference, err), "%s", reference);
     if (!rc && strncmp(reference, "git+", 4) != 0)
         rc = sbx_place_parse(reference, cli->arena, &unused, err);
     if (!rc)

@@ -345,15 +345,17 @@ const struct sbx_verb sbx_verb_run = {
     .args = "[AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
     .about =
         "Makes a sandbox and attaches to its agent; when one with this agent, these kits and PATHs exists,\n"
-        "attaches to that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or the directory\n"
-        "of a sandbox kit, written ./DIRECTORY; it may also come as the one sandbox kit among --kit. Each PATH\n"
-        "is mounted at the same absolute path (default: the current directory); \":ro\" makes it read-only.\n"
-        "After the agent ended the sandbox stays up; \"sbx run --name NAME\" attaches again.\n"
+        "attaches to that. AGENT is a built-in agent (claude, codex, gemini, opencode, shell) or a sandbox kit:\n"
+        "./DIRECTORY, or elsewhere by digest or commit, as \"sbx kit resolve\" prints it; it may also come as the\n"
+        "one sandbox kit among --kit. Each PATH is mounted at the same absolute path (default: the current\n"
+        "directory); \":ro\" makes it read-only. After the agent ended the sandbox stays up;\n"
+        "\"sbx run --name NAME\" attaches again.\n"
         "\n"
         "Arguments behind \"--\" go to the agent: when the first begins with \"-\" they are added to its usual\n"
         "ones, else they replace those that the kit lists as its command.",
     .example = "sbx run claude\n"
                "sbx run shell --kit node ~/project\n"
+               "sbx run oci://ghcr.io/me/my-agent@sha256:0123... .\n"
                "sbx run --task claude . -- -p 'fix the failing test'\n"
                "sbx run --name shell-project",
     .exits = "The agent's. Before it: 125: sbx itself failed, 2: wrong usage,\n"

@@ -8,6 +8,7 @@
 
 #include "resolve_impl.h"
 #include "sbx/builtin.h"
+#include "sbx/kit_artifact.h"
 #include "sbx/suggest.h"
 
 static enum sbx_code unknown_name(const char *name, struct sbx_err *err)
@@ -37,22 +38,12 @@ static const char *expand(const char *path, struct sbx_arena *arena)
     return sbx_arena_printf(arena, "%s%s", home, path + 1);
 }
 
-static bool ends(const char *text, const char *with)
+/* Neither can be a spec file. */
+static bool is_archive(const char *path)
 {
-    size_t len = strlen(text), n = strlen(with);
+    const char *dot = strrchr(path, '.');
 
-    return len > n && !strcasecmp(text + len - n, with);
-}
-
-static enum sbx_code not_a_directory(const char *path, struct sbx_err *err)
-{
-    if (ends(path, ".zip"))
-        return sbx_err_set(err, SBX_UNSUPPORTED, SBX_REF_ZIP_HINT);
-    if (ends(path, ".tar"))
-        return sbx_err_set(err, SBX_USAGE,
-                           "is a file; unpack an archive of \"sbx kit pack\" (tar -xf) and write "
-                           "oci-layout:DIRECTORY@sha256:<digest>");
-    return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
+    return dot && (!strcasecmp(dot, ".zip") || !strcasecmp(dot, ".tar"));
 }
 
 /* A local reference as a path that exists. */
@@ -68,7 +59,7 @@ static enum sbx_code find_path(struct sbx_ref *ref, bool directory_only, struct 
         return sbx_err_set(err, errno == ENOENT || errno == ENOTDIR ? SBX_NOT_FOUND : SBX_IO, "%s",
                            strerror(errno));
     if (directory_only && !S_ISDIR(st.st_mode))
-        return not_a_directory(ref->path, err);
+        return sbx_kit_not_a_directory(ref->path, err);
     return SBX_OK;
 }
 
@@ -258,8 +249,8 @@ enum sbx_code sbx_resolve_load(const struct sbx_resolve *r, const char *referenc
     if (!arena)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (!strcmp(reference, "-") || sbx_is_path_here(reference)) {
-        if (ends(reference, ".zip") || ends(reference, ".tar"))
-            return sbx_err_wrap(err, not_a_directory(reference, err), "kit %s", reference);
+        if (is_archive(reference))
+            return sbx_err_wrap(err, sbx_kit_not_a_directory(reference, err), "kit %s", reference);
         return sbx_kit_load_with(reference, &l.options, diags, ret, err);
     }
     rc = parse(&l, NULL, reference, &ref, err);

@@ -38,12 +38,15 @@ t 2 'unknown command "validat" for "sbx kit"; did you mean "validate"?' kit vali
 t 2 'unknown command "tags" for "sbx kit"; did you mean "sbx kit inspect --tags"?' kit tags ghcr.io/me/kit
 t 2 'did you mean "sbx kit inspect --referrers"?' kit referrers ghcr.io/me/kit:1
 t 2 'did you mean "sbx cache ls"?' kit ls
+t 2 'did you mean "sbx kit push REFERENCE HOST/REPOSITORY:TAG"?' kit tag a b
+t 2 'did you mean "docker login"?' kit login ghcr.io
+t 1 'sbx kit inspect hello --output yaml' kit init ./my-kit
 t 2 'did you mean "sbx template ls"?' images
 t 2 'did you mean "sbx policy log"?' logs box
 t 2 "--output xml: want one of table, json, yaml" ls --output xml
 lacks sarif ls --output xml # only kit validate takes it
 : >archive.tar
-t 2 'unpack an archive of "sbx kit pack" (tar -xf) and write oci-layout:DIRECTORY@sha256:' kit pull archive.tar pulled
+t 2 'unpack an archive of "sbx kit pack" (tar -xf) and write oci-layout:DIRECTORY:TAG' kit pull archive.tar pulled
 t 2 "want bash, zsh or fish" completion tcsh
 t 2 'unknown command "nonsense" for "sbx"' help nonsense
 t 2 'unknown command "alow" for "sbx policy"; did you mean "allow"?' help policy alow

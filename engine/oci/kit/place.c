@@ -56,6 +56,24 @@ enum sbx_code sbx_place_parse(const char *text, struct sbx_arena *arena, struct 
     return SBX_OK;
 }
 
+static bool ends(const char *text, const char *with)
+{
+    size_t len = strlen(text), n = strlen(with);
+
+    return len > n && !strcasecmp(text + len - n, with);
+}
+
+enum sbx_code sbx_kit_not_a_directory(const char *path, struct sbx_err *err)
+{
+    if (ends(path, ".zip"))
+        return sbx_err_set(err, SBX_UNSUPPORTED, SBX_REF_ZIP_HINT);
+    if (ends(path, ".tar"))
+        return sbx_err_set(err, SBX_USAGE,
+                           "is a file; unpack an archive of \"sbx kit pack\" (tar -xf) and write "
+                           "oci-layout:DIRECTORY:TAG, where it is used oci-layout:DIRECTORY@sha256:<digest>");
+    return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
+}
+
 const char *sbx_place_pinned(struct sbx_arena *arena, const struct sbx_place *p, const char *digest)
 {
     if (p->layout)

@@ -55,8 +55,7 @@ static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *dia
     enum sbx_code rc;
 
     if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
-        return sbx_err_set(err, SBX_USAGE, "%s is a file; give the directory that holds spec.yaml",
-                           dir);
+        return sbx_err_wrap(err, sbx_kit_not_a_directory(dir, err), "%s", dir);
     rc = sbx_kit_load_with(dir, &options, diags, &p->a, err);
     if (!rc && strcmp(p->a->schema_version, "2") != 0)
         rc = sbx_err_set(err, SBX_UNSUPPORTED,

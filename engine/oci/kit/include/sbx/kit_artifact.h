@@ -35,6 +35,9 @@ SBX_MUST_USE enum sbx_code sbx_place_parse(const char *text, struct sbx_arena *a
 const char *sbx_place_pinned(struct sbx_arena *arena, const struct sbx_place *p,
                              const char *digest);
 
+/** A file was given where a kit's directory belongs: what to do with an archive. The caller names it before. */
+SBX_MUST_USE enum sbx_code sbx_kit_not_a_directory(const char *path, struct sbx_err *err);
+
 /** How kits are fetched and sent. */
 struct sbx_kit_io {
     const char *cache; /**< directory of the cache */
