@@ -127,6 +127,7 @@ static enum sbx_code ask(struct sbx_registry *r, const struct sbx_challenge *ch,
         c->method = "POST";
         c->body = query.ptr;
         c->body_len = (int64_t)query.len;
+        c->body_is_login = true;
         c->content_type = "application/x-www-form-urlencoded";
     } else if (!rc) {
         rc = add(r, &query, "account", r->login.user);

@@ -2,9 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-#include "sbx/text.h"
 
 /* What the callbacks of one transfer share. */
 struct transfer {
@@ -106,64 +103,17 @@ static int on_seek(void *ctx, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-static const char *const names[HTTP_N_HEADERS] = {
-    [HTTP_LOCATION] = "location",
-    [HTTP_DIGEST] = "docker-content-digest",
-    [HTTP_TYPE] = "content-type",
-    [HTTP_LINK] = "link",
-    [HTTP_RANGE] = "range",
-    [HTTP_CONTENT_RANGE] = "content-range",
-    [HTTP_RETRY_AFTER] = "retry-after",
-    [HTTP_SUBJECT] = "oci-subject",
-    [HTTP_CHUNK_MIN] = "oci-chunk-min-length",
-};
-
-/* 299 - "text" (OCI Distribution Specification 1.1, "Warnings"); codes of caches are not for users. */
-static void note_warning(const struct sbx_http *h, const char *value)
-{
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(4 * HTTP_WARNING_MAX + 1);
-    const char *start = value ? strchr(value, '"') : NULL, *end = start ? strrchr(start, '"') : NULL;
-    size_t len = end > start ? (size_t)(end - start) - 1 : 0;
-
-    if (!h->warned || !len || strncmp(value, "299 ", 4) != 0)
-        return;
-    if (!sbx_text_escape(&text, start + 1, len < HTTP_WARNING_MAX ? len : HTTP_WARNING_MAX))
-        h->warned(h->warned_ctx, text.ptr);
-}
-
-static void note_header(struct sbx_call *c, const char *name, size_t len, const char *value)
-{
-    if (len == 16 && !strncasecmp(name, "www-authenticate", len) &&
-        c->n_challenges < HTTP_CHALLENGES_MAX && value)
-        c->challenges[c->n_challenges++] = value;
-    for (size_t i = 0; i < HTTP_N_HEADERS; i++)
-        if (strlen(names[i]) == len && !strncasecmp(name, names[i], len))
-            c->headers[i] = value;
-}
-
 static size_t on_header(char *line, size_t one, size_t len, void *ctx)
 {
     struct transfer *t = ctx;
-    size_t all = one * len, end = all, start;
-    const char *colon = memchr(line, ':', all), *value;
 
-    t->header_bytes += all;
+    t->header_bytes += one * len;
     if (t->header_bytes > HTTP_HEADERS_MAX) {
         t->rc = sbx_err_set(t->err, SBX_LIMIT, "the answer's headers are too long");
         return 0;
     }
-    if (!colon || memchr(line, '\0', all))
-        return all;
-    start = (size_t)(colon - line) + 1;
-    while (end > start && strchr(" \t\r\n", line[end - 1]))
-        end--;
-    while (start < end && (line[start] == ' ' || line[start] == '\t'))
-        start++;
-    value = sbx_arena_memdup(t->c->arena, line + start, end - start);
-    note_header(t->c, line, (size_t)(colon - line), value);
-    if (colon - line == 7 && !strncasecmp(line, "warning", 7))
-        note_warning(t->h, value);
-    return all;
+    sbx_http_take_header(t->h, t->c, line, one * len);
+    return one * len;
 }
 
 static enum sbx_code add_header(struct sbx_http *h, struct curl_slist **list, const char *name,
@@ -340,9 +290,8 @@ static enum sbx_code once(struct sbx_http *h, struct sbx_call *c, const char *ur
     CURLcode code = CURLE_OUT_OF_MEMORY;
 
     c->status = 0;
-    c->n_challenges = 0;
     c->passing = c->no_tls = false;
-    memset(c->headers, 0, sizeof(c->headers));
+    sbx_http_forget_headers(c);
     sbx_buf_clear(&c->text);
     if (!rc) {
         set_all(h, c, url, &t, headers, at_home);
@@ -369,15 +318,18 @@ static bool redirects(const struct sbx_call *c)
 }
 
 /* From TLS nothing leads to where there is none. */
-static enum sbx_code follow(struct sbx_http *h, struct sbx_call *c, const char **url,
-                            struct sbx_err *err)
+static enum sbx_code follow(struct sbx_http *h, struct sbx_call *c, const char *home,
+                            const char **url, struct sbx_err *err)
 {
     const char *next = sbx_url_resolve(h, c->arena, *url, c->headers[HTTP_LOCATION]);
+    const char *origin = next ? sbx_url_origin(h, c->arena, next) : NULL;
 
-    if (!next || !sbx_url_origin(h, c->arena, next))
+    if (!origin)
         return sbx_err_set(err, SBX_SCHEMA, "redirected to what is not an address");
     if (!strncmp(*url, "https:", 6) && strncmp(next, "https:", 6) != 0)
         return sbx_err_set(err, SBX_FAILED, "redirected from https to plain http: %.200s", next);
+    if (c->body_is_login && strcmp(origin, home) != 0)
+        return sbx_err_set(err, SBX_FAILED, "redirected to %.200s: no log-in is sent there", origin);
     *url = next;
     return SBX_OK;
 }
@@ -398,7 +350,7 @@ enum sbx_code sbx_http_send(struct sbx_http *h, struct sbx_call *c, struct sbx_e
         rc = once(h, c, url, origin && !strcmp(origin, home), err);
         if (rc || !redirects(c))
             return rc;
-        rc = follow(h, c, &url, err);
+        rc = follow(h, c, home, &url, err);
         if (rc)
             return rc;
     }

@@ -66,6 +66,7 @@ struct sbx_call {
     const char *body;          /* NULL: from body_fd */
     int body_fd;               /* -1: none */
     int64_t body_at, body_len;
+    bool body_is_login;        /* never sent to where a redirect leads */
     void (*sent)(void *ctx, int64_t bytes); /* of this body so far; NULL: nobody listens */
     void *sent_ctx;
     sbx_http_sink *sink; /* takes the body of a good answer; NULL: `text` does */
@@ -94,9 +95,14 @@ SBX_DEFINE_AUTO(sbx_call, sbx_call_release);
 SBX_MUST_USE enum sbx_code sbx_http_send(struct sbx_http *h, struct sbx_call *c,
                                          struct sbx_err *err);
 
+/* header.c */
+void sbx_http_forget_headers(struct sbx_call *c);
+/* A line of an answer's head. */
+void sbx_http_take_header(struct sbx_http *h, struct sbx_call *c, const char *line, size_t len);
+
 /* url.c */
 bool sbx_url_loopback(const char *host);  /* "localhost", "127.1.2.3:80", "[::1]:80" */
-/* "https://host:port" of a URL, in arena; NULL: not http or https, or no memory. */
+/* "https://host:port" of a URL, in arena; NULL: not http or https, a log-in is in it, or no memory. */
 const char *sbx_url_origin(struct sbx_http *h, struct sbx_arena *arena, const char *url);
 /* A reference (Location) resolved against the URL it came from; NULL: broken. */
 const char *sbx_url_resolve(struct sbx_http *h, struct sbx_arena *arena, const char *base,

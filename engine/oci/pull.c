@@ -11,7 +11,9 @@ struct pull {
     const char *digest;
     int64_t size;
     const struct sbx_oci_progress *progress;
-    bool begun; /* the first bytes of this answer were looked at */
+    bool begun;  /* the first bytes of this answer were looked at */
+    bool misled; /* they are not those that were asked for */
+    bool pieced; /* what is here comes from several answers */
 };
 
 /* A server may send the whole instead of the rest. */
@@ -28,7 +30,8 @@ static enum sbx_code begin(struct pull *p, struct sbx_err *err)
         return SBX_OK;
     if (status == 206 && range && sscanf(range, "bytes %lld-", &from) == 1 && from == have)
         return SBX_OK;
-    if (status == 206)
+    p->misled = status == 206;
+    if (p->misled)
         return sbx_err_set(err, SBX_SCHEMA, "asked for the bytes from %lld, but got \"%.40s\"",
                            (long long)have, range ? range : "");
     return sbx_blob_writer_restart(p->w, err);
@@ -59,12 +62,13 @@ static enum sbx_code attempt(struct pull *p, const char *repository, bool *again
     *again = false;
     snprintf(range, sizeof(range), "bytes=%lld-", (long long)have);
     c->range = have ? range : NULL;
-    p->begun = false;
+    p->begun = p->misled = false;
+    p->pieced |= have > 0;
     rc = registry_call_once(p->r, c, registry_scope(c, repository, "pull"), err);
     c->range = NULL;
     if (rc) {
-        *again = c->passing;
-        return rc;
+        *again = c->passing || p->misled;
+        return p->misled && sbx_blob_writer_restart(p->w, NULL) ? SBX_IO : rc;
     }
     if (c->status == 416) { /* what is here is no beginning of it */
         *again = have > 0;
@@ -83,24 +87,41 @@ static enum sbx_code attempt(struct pull *p, const char *repository, bool *again
     return SBX_OK;
 }
 
-static enum sbx_code fetch(struct pull *p, const char *repository, struct sbx_err *err)
+static enum sbx_code get_all(struct pull *p, const char *repository, struct sbx_err *err)
 {
+    int64_t most = sbx_blob_writer_have(p->w);
     unsigned failed = 0;
 
     while (sbx_blob_writer_have(p->w) < p->size) {
-        int64_t before = sbx_blob_writer_have(p->w);
         bool again;
         enum sbx_code rc = attempt(p, repository, &again, err);
 
         if (!rc)
             break;
-        if (sbx_blob_writer_have(p->w) > before)
-            failed = 0; /* it moves: as often as it takes */
+        if (sbx_blob_writer_have(p->w) > most) { /* it moves: as often as it takes */
+            most = sbx_blob_writer_have(p->w);
+            failed = 0;
+        }
         if (!again || ++failed == ATTEMPTS_MAX || (p->r->is_mirror && failed > 1))
             return rc;
         registry_wait(p->c->status ? p->c->headers[HTTP_RETRY_AFTER] : NULL, failed);
     }
-    return sbx_blob_writer_finish(p->w, err);
+    return SBX_OK;
+}
+
+/* Which of several pieces is wrong nobody knows: all of it anew, once. */
+static enum sbx_code fetch(struct pull *p, const char *repository, struct sbx_err *err)
+{
+    for (bool anew = false;; anew = true) {
+        enum sbx_code rc = get_all(p, repository, err);
+
+        if (rc)
+            return rc;
+        rc = sbx_blob_writer_finish(p->w, err);
+        if (rc != SBX_SCHEMA || !p->pieced || anew)
+            return rc;
+        p->pieced = false;
+    }
 }
 
 struct want {

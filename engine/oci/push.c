@@ -1,4 +1,5 @@
 /* Blobs to a registry: mounted, in one piece, or after a cut in chunks that go on where it was. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,7 +127,8 @@ static int64_t held(const struct sbx_call *c)
     const char *range = c->headers[HTTP_RANGE];
     long long first, last;
 
-    if (!range || sscanf(range, "%lld-%lld", &first, &last) != 2 || first != 0 || last < 0)
+    if (!range || sscanf(range, "%lld-%lld", &first, &last) != 2 || first != 0 || last < 0 ||
+        last == LLONG_MAX)
         return 0;
     return last ? last + 1 : 0; /* "0-0" is how nothing is written too */
 }
@@ -184,17 +186,19 @@ static enum sbx_code one_chunk(struct push *p, int64_t *at, bool *again, struct 
 
 static enum sbx_code chunks(struct push *p, int64_t at, bool *again, struct sbx_err *err)
 {
+    int64_t most = at; /* never asked for more attempts by a registry that forgets */
     unsigned failed = 0;
 
     while (at < p->size) {
-        int64_t before = at;
         bool retry = false;
         enum sbx_code rc = one_chunk(p, &at, &retry, err);
 
-        if (!rc) {
+        if (at > most) {
+            most = at;
             failed = 0;
-            continue;
         }
+        if (!rc)
+            continue;
         if (!retry || ++failed == ATTEMPTS_MAX) {
             *again = retry;
             return rc;
@@ -205,8 +209,10 @@ static enum sbx_code chunks(struct push *p, int64_t at, bool *again, struct sbx_
             return rc;
         }
         p->resumed = true;
-        if (at > before)
+        if (at > most) {
+            most = at;
             failed = 0;
+        }
     }
     return finish(p, 0, again, err);
 }

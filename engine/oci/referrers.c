@@ -22,6 +22,11 @@ static enum sbx_code take_page(const struct sbx_call *c, json_t **index, bool *r
     SBX_AUTO_JSON json_t *page = json_loadb(c->text.ptr ? c->text.ptr : "", c->text.len, 0, NULL);
     json_t *more = json_object_get(page, "manifests"), *have;
 
+    if (json_is_null(more)) { /* as Go writes an empty list */
+        more = json_array();
+        if (json_object_set_new(page, "manifests", more))
+            return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    }
     if (!json_is_array(more))
         return sbx_err_set(err, SBX_SCHEMA, "the list of referrers is no index");
     *ret_more = json_array_size(more) > 0;

@@ -16,11 +16,12 @@ bool sbx_url_loopback(const char *host)
 const char *sbx_url_origin(struct sbx_http *h, struct sbx_arena *arena, const char *url)
 {
     const struct sbx_curl *curl = h->curl;
-    char *scheme = NULL, *host = NULL, *port = NULL;
+    char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL;
     const char *out = NULL;
     CURLU *u = curl->url();
 
     if (u && !curl->url_set(u, CURLUPART_URL, url, 0) &&
+        curl->url_get(u, CURLUPART_USER, &user, 0) &&
         !curl->url_get(u, CURLUPART_SCHEME, &scheme, 0) &&
         !curl->url_get(u, CURLUPART_HOST, &host, 0) &&
         !curl->url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
@@ -30,6 +31,7 @@ const char *sbx_url_origin(struct sbx_http *h, struct sbx_arena *arena, const ch
                 *p = (char)(*p + 'a' - 'A');
         out = sbx_arena_printf(arena, "%s://%s:%s", scheme, host, port);
     }
+    curl->free(user);
     curl->free(scheme);
     curl->free(host);
     curl->free(port);

@@ -12,7 +12,7 @@ from answers import Answers
 
 LOGIN = "Basic " + base64.b64encode(b"hugo:s3cret").decode()
 ERRORS = {401: "UNAUTHORIZED", 404: "MANIFEST_UNKNOWN", 429: "TOOMANYREQUESTS", 500: "UNKNOWN", 503: "UNAVAILABLE",
-          400: "DIGEST_INVALID"}
+          400: "DIGEST_INVALID", 403: "DENIED", 416: "BLOB_UPLOAD_INVALID"}
 
 
 class Server(ThreadingHTTPServer):
@@ -30,6 +30,7 @@ class Registry:
         """`certificate`: (file, key) of this registry, `away`: of where it redirects to; None: no TLS."""
         self.blobs, self.manifests, self.sessions = {}, {}, {}
         self.place = self.fault = None  # a digest, or "manifest"; a tuple: name and what it needs
+        self.hook = None  # sees each request first: hook(handler) -> True, it was answered
         self.date, self.early = 0, 0  # when Retry-After allows the next request, and requests before that
         self.moved, self.asked, self.log = {}, {}, []  # digest -> body bytes; place -> requests; lines
         self.lock = threading.Lock()
@@ -57,7 +58,7 @@ class Registry:
         self.forget()
 
     def behave(self):
-        self.place = self.fault = None
+        self.place = self.fault = self.hook = None
         self.release.set()
 
     def forget(self):
@@ -95,6 +96,12 @@ class Handler(Answers):
                 break
             left -= len(piece)
         self.left = 0
+
+    def raw(self, data):
+        """An answer byte by byte, and no other one on this connection."""
+        self.drain()
+        self.wfile.write(data)
+        self.close_connection = True
 
     def cut(self):
         self.close_connection = True
@@ -143,6 +150,8 @@ class Handler(Answers):
         self.left = int(self.headers.get("Content-Length") or 0)
         auth = self.headers.get("Authorization", "")
         reg.log.append(f"{'away' if self.away else 'home'} {self.command} {self.path} {auth.split(' ')[0] or '-'}")
+        if reg.hook and reg.hook(self):
+            return None
         if self.path == "/v2/":
             return self.answer(200)
         if not self.away and auth != LOGIN and reg.fault and reg.fault[0] == "elsewhere":

@@ -12,7 +12,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import matrix_content  # noqa: E402,F401 # each adds its rows
 import matrix_disk  # noqa: E402,F401
+import matrix_login  # noqa: E402,F401
 import matrix_network  # noqa: E402,F401
+import matrix_strange  # noqa: E402,F401
 import matrix_tls  # noqa: E402,F401
 from matrix_world import rows, run_rows  # noqa: E402
 
