@@ -10,6 +10,7 @@
 #include "remote.h"
 #include "sbx/cache.h"
 #include "sbx/file.h"
+#include "sbx/ref.h"
 
 #define ASK_MS 100 /* between two looks whether another process is done */
 
@@ -117,6 +118,18 @@ static enum sbx_code check(const char *dir, size_t root_len, struct sbx_err *err
     return SBX_OK;
 }
 
+/* For who lists the cache; without `dir`, as the whole commit is there. */
+static enum sbx_code name_it(struct sbx_cache *c, const struct sbx_git_source *s,
+                             struct sbx_err *err)
+{
+    SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
+    const struct sbx_ref ref = { .kind = SBX_REF_GIT, .url = s->url };
+    const char *text = arena ? sbx_ref_git_text(&ref, s->commit, arena) : NULL;
+
+    return text ? sbx_cache_name(c, s->commit, text, err)
+                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
 /* Links inside the repository are followed, others not. */
 static enum sbx_code find(const char *dir, const char *root, const struct sbx_git_source *s,
                           char **ret, struct sbx_err *err)
@@ -153,16 +166,19 @@ static enum sbx_code files_of(const char *path, char **ret, struct sbx_err *err)
                : SBX_OK;
 }
 
-static enum sbx_code fetch_in(const char *cache, const struct sbx_git_source *s,
+static enum sbx_code fetch_in(struct sbx_cache *c, const struct sbx_git_source *s,
                               struct git_signals *signals, char **ret_dir, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *base = NULL, *path = NULL, *root = NULL, *dir = NULL;
     enum sbx_code rc = SBX_OK;
 
-    if (asprintf(&base, "%s/git", cache) < 0 || asprintf(&path, "%s/%.40s", base, s->commit) < 0)
+    if (asprintf(&base, "%s/git", sbx_cache_dir(c)) < 0 || asprintf(&path, "%s/%.40s", base, s->commit) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    if (access(path, F_OK))
+    if (access(path, F_OK)) {
         rc = make(base, path, s, signals, err);
+        if (!rc)
+            rc = name_it(c, s, err);
+    }
     if (rc)
         return rc;
     sbx_cache_hold(path); /* the caller reads it when the cache is no longer in use */
@@ -188,7 +204,7 @@ enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git_source *s, c
         rc = git_signals_hold(&signals, err);
     if (rc)
         return rc;
-    rc = fetch_in(cache, s, &signals, ret_dir, err);
+    rc = fetch_in(c, s, &signals, ret_dir, err);
     git_signals_release(&signals);
     return rc;
 }

@@ -1,9 +1,10 @@
-/* What blob.c, index.c and writer.c share. */
+/* What the files of the cache share. */
 #ifndef SBX_STORE_CACHE_PRIVATE_H
 #define SBX_STORE_CACHE_PRIVATE_H
 
 #include <sys/stat.h>
 
+#include "sbx/buf.h"
 #include "sbx/cache.h"
 
 #define HEX 64           /* digits of a SHA-256 */
@@ -21,6 +22,9 @@ struct sbx_cache {
 
 /* Make what is missing and open it. */
 enum sbx_code sbx_cache_ready(struct sbx_cache *c, struct sbx_err *err);
+#define SBX_CACHE_NAMES_SIZE 65536 /* bytes of the references of one thing: past it the oldest go */
+/* index.c: the lines of CACHE/names, `name` as in sbx_cache_name(). SBX_OK, SBX_NOT_FOUND, SBX_IO. */
+enum sbx_code sbx_cache_names_read(const struct sbx_cache *c, const char *name, struct sbx_buf *out);
 /* doubt.c */
 /* Name a verified blob. `partial`: the directory in which it has its name so far; -1: it has none. */
 enum sbx_code sbx_cache_publish(struct sbx_cache *c, const char *digest, int fd, int partial,

@@ -124,6 +124,14 @@ static bool is_running(const char *path)
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
+bool sbx_cache_held(struct sbx_cache *c, const struct sbx_cache_entry *e)
+{
+    char path[CACHE_PATH + 300];
+
+    snprintf(path, sizeof(path), "%.4000s/%s/%.255s", c->dir, e->place, e->name);
+    return strcmp(e->kind, "blob") != 0 && is_running(path);
+}
+
 enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *e,
                              bool *ret_gone, struct sbx_err *err)
 {
@@ -132,7 +140,7 @@ enum sbx_code sbx_cache_drop(struct sbx_cache *c, const struct sbx_cache_entry *
 
     *ret_gone = false;
     snprintf(path, sizeof(path), "%.4000s/%s/%.255s", c->dir, e->place, e->name);
-    if (strcmp(e->kind, "blob") != 0 && is_running(path))
+    if (sbx_cache_held(c, e))
         return SBX_OK;
     /* Its name goes first: nobody may find half of it. */
     snprintf(away, sizeof(away), "%.4000s/%s/.gone-%ld-%.64s", c->dir, e->place, (long)getpid(),

@@ -51,6 +51,8 @@ is "four at once fetch once" "$(grep -c POST requests)" 1
 
 t 0 "Commit         $one" kit inspect "$http#ref=$one&dir=kits/tools"
 t 0 "2 commits are as they were fetched" cache verify
+t 0 "git    $http   ${one:0:12} " cache ls
+is "what can be pasted" "$("$SBX_BIN" cache ls --json | jq -r --arg one "$one" '.entries[] | select(.commit == $one).references[0]')" "$http#ref=$one"
 t 0 "Pulled $http#ref=$one&dir=kits/tools into mine" kit pull "$http#ref=$one&dir=kits/tools" mine
 diff -r mine "$XDG_CACHE_HOME/sbx/git/$one/tree/kits/tools" || fail=1
 t 1 "exists and is not an empty directory" kit pull "$http#ref=$one&dir=kits/tools" mine

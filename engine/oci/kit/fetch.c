@@ -116,16 +116,24 @@ static enum sbx_code write_spec(struct fetch *f, const struct kit_blob *b, int d
     return SBX_OK;
 }
 
-/* A name in the cache's index, for other tools: the cache is a layout. */
+/* A name in the cache's index, for other tools: the cache is a layout. And the reference, for people. */
 static enum sbx_code name_it(struct fetch *f, size_t size, struct sbx_err *err)
 {
-    const struct sbx_place *p = f->place;
-    const char *name = sbx_arena_printf(f->arena, "%s%s%s@%s", p->layout ? "" : p->registry,
-                                        p->layout ? "" : "/", p->layout ? "kit" : p->repository,
-                                        p->digest);
+    SBX_AUTO_FREE char *path = f->place->layout ? realpath(f->place->path, NULL) : NULL;
+    struct sbx_place p = *f->place;
+    const char *name = sbx_arena_printf(f->arena, "%s%s%s@%s", p.layout ? "" : p.registry,
+                                        p.layout ? "" : "/", p.layout ? "kit" : p.repository,
+                                        p.digest);
+    const char *reference;
+    enum sbx_code rc;
 
-    return name ? sbx_blob_index(f->cache, p->digest, size, TYPE_MANIFEST, name, err)
-                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (path)
+        p.path = path;
+    reference = sbx_place_pinned(f->arena, &p, p.digest);
+    if (!name || !reference)
+        return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = sbx_blob_index(f->cache, p.digest, size, TYPE_MANIFEST, name, err);
+    return rc || !f->rm ? rc : sbx_cache_name(f->cache, p.digest, reference, err);
 }
 
 static enum sbx_code fill(struct fetch *f, int dir, struct sbx_err *err)

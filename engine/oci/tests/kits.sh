@@ -104,8 +104,17 @@ rm -rf "$XDG_CACHE_HOME/sbx/kits"
 t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json # from the blobs
 
 # --- the cache: shown, checked, cleaned
-t 0 "kit " cache ls
-is "entries" "$("$SBX_BIN" cache ls --json | jq -r '.entries | map(.kind) | unique | join(",")')" blob,kit
+t 0 "kit    $plain/team/tools   ${digest:7:12} " cache ls --filter "reference=$plain/team/*"
+t 0 "kit    $ref   $digest " cache ls --no-trunc
+is "its files" "$("$SBX_BIN" cache ls --json | jq -r --arg ref "$ref" '.entries[] | select(.references == [$ref]) | .kind, (.files | length)' | xargs)" \
+    "kit 4"
+is "all of the cache is listed" "$("$SBX_BIN" cache ls --json | jq '[.entries[].files[]] | unique | length')" \
+    "$(find "$XDG_CACHE_HOME"/sbx/{blobs/sha256,kits,git,partial} -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)"
+is "its size" "$("$SBX_BIN" cache ls --json | jq .size)" \
+    "$(find "$XDG_CACHE_HOME"/sbx/{blobs,kits} -type f -printf '%s\n' | awk '{n += $1} END {print n}')"
+is "digests only" "$("$SBX_BIN" cache ls -q --filter reference="$ref")" "$digest"
+is "nothing of that kind" "$("$SBX_BIN" cache ls -q --filter kind=git)" ""
+t 2 "want kind=KIND or reference=PATTERN" cache ls --filter name=x
 t 0 "blobs are whole" cache verify
 blob=$(find "$XDG_CACHE_HOME/sbx/blobs/sha256" -type f | head -1)
 printf x >>"$blob"
@@ -118,7 +127,10 @@ t 1 "blobs, kits and commits were damaged" cache verify
 t 0 "blobs are whole" cache verify
 
 # --- an unpacked kit that was edited goes, and comes again from the blobs; offline
-"$SBX_BIN" cache prune --all >/dev/null
+t 0 "Would remove kit $plain/team/tools ${digest:7:12} (" cache prune --all --dry-run
+t 0 "kit    $plain/team/tools" cache ls
+t 0 "Removed kit $plain/team/tools ${digest:7:12} (" cache prune --all
+is "nor are their names left" "$(ls "$XDG_CACHE_HOME/sbx/names")" ""
 t 0 Pushed kit push mix oci-layout:held:1.0
 held="oci-layout:held@${out##*@}" unpacked="$XDG_CACHE_HOME/sbx/kits/${out##*sha256:}"
 t 0 '"TOOLS"' plan shell ws --kit "$held" --output json
@@ -151,7 +163,9 @@ t 0 "Freed 0B" cache prune
 is "leftovers" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
 t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
 t 2 "not a size" cache prune --max many
-t 0 "Freed" cache prune --max 1k
+is "what would go" "$("$SBX_BIN" cache prune --max 100b --json --dry-run | jq -r '.removed[] | select(.kind == "kit") | .kind + " " + .references[0]')" \
+    "kit oci-layout:$PWD/${held#oci-layout:}"
+t 0 "Removed kit oci-layout:" cache prune --max 100b
 t 0 "Freed" cache prune --all
 is "everything is gone" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 0
 
@@ -167,7 +181,7 @@ for side in a b; do
     t 0 '"kits"' plan shell ws --kit "oci-layout:grow@${out##*@}" --output json
     find "$XDG_CACHE_HOME/sbx" -depth -exec touch -h -d '1 hour ago' {} +
 done
-is "one kit and its blobs are left" "$("$SBX_BIN" cache ls --json | jq '.entries | length')" 4
+is "one kit and its blobs are left" "$("$SBX_BIN" cache ls --json | jq -c '.entries | map([.kind, (.files | length)])')" '[["kit",4]]'
 rm "$XDG_CONFIG_HOME/sbx/settings.yaml"
 
 # --- what is refused ends what is sent beside it: this server reads the layer when it was given up

@@ -117,8 +117,14 @@ fi
 python3 "$here/image.py" image >/dev/null
 skopeo copy -q oci:image:1 docker-archive:image.tar:example.com/base:1 || fail=1
 t 0 "example.com/base:1" template load --runtime oci image.tar
+t 0 "image   example.com/base:1   " cache ls
+is "an image has its blobs" "$("$SBX_BIN" cache ls --json --filter kind=image | jq '.entries[0].files | length')" \
+    "$(($(skopeo inspect --raw "oci:$XDG_CACHE_HOME/sbx:example.com/base:1" | jq '.layers | length') + 2))"
+is "nothing of it stands alone" "$("$SBX_BIN" cache ls -q --filter kind=blob)" ""
 is "skopeo reads it" "$(skopeo copy -q "oci:$XDG_CACHE_HOME/sbx:example.com/base:1" oci:copied:1 && echo yes)" yes
 if has umoci; then
     is "umoci unpacks it" "$(umoci unpack --rootless --image "$XDG_CACHE_HOME/sbx:example.com/base:1" bundle 2>&1; ls bundle/rootfs)" "etc-$(dpkg --print-architecture)"
+    is "umoci lists the same names" "$(umoci ls --layout "$XDG_CACHE_HOME/sbx" | grep -cxF -e example.com/base:1 -e "${ref#oci://}")" 2
 fi
+t 0 "Removed image example.com/base:1 " cache prune --all
 finish

@@ -36,10 +36,17 @@ new_name
 out=$(sbx create --runtime "$runtime" shell --template "$image" --name "$name" "$ws" 2>&1)
 is "without a log-in nothing is made" "$?" 3
 has "it says what to do" "$out" "docker login $host"
+mkdir "$work/kit"
+printf 'schemaVersion: "2"\nkind: mixin\nname: packed-%s\n' $port >"$work/kit/spec.yaml"
+kit=$(sbx kit push "$work/kit" "oci-layout:$work/layout:1")
+kit=${kit#Pushed }
 printf '{"auths":{"%s":{"auth":"%s"}}}' "$host" "$(printf hugo:s3cret | base64)" >"$DOCKER_CONFIG/config.json"
-out=$(sbx create --runtime "$runtime" shell --template "$image" --name "$name" "$ws" 2>&1)
+out=$(sbx create --runtime "$runtime" shell --template "$image" --kit "$kit" --name "$name" "$ws" 2>&1)
 is "with Docker's log-in it is" "$?" 0
 is "it works" "$(sbx exec "$name" -- id -un 2>/dev/null)" agent
+used() { sbx cache ls --json | jq -r --arg name "$1" '.entries[] | select(.references | index($name)) | .kind, .sandboxes[]' | xargs; }
+is "the cache names the kit and who uses it" "$(used "$kit")" "kit $name"
+[ "$runtime" != oci ] || is "and the image" "$(used "$image")" "image $name" # the Engine has its own images
 sbx rm -f "$name" >/dev/null 2>&1
 
 kill $registry && wait $registry 2>/dev/null

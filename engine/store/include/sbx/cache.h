@@ -6,6 +6,7 @@
  *
  *     CACHE/oci-layout, index.json, blobs/sha256/HEX
  *     CACHE/partial/HEX        what a download brought so far; its lock is the download's
+ *     CACHE/names/HEX          the references by which a kit or a commit was fetched, one a line
  */
 #ifndef SBX_CACHE_H
 #define SBX_CACHE_H
@@ -56,7 +57,13 @@ SBX_MUST_USE enum sbx_code sbx_blob_index(struct sbx_cache *c, const char *diges
 /** Each name in CACHE/index.json, until `each` says false. */
 typedef bool sbx_blob_index_fn(void *ctx, const char *digest, const char *name);
 void sbx_blob_index_each(struct sbx_cache *c, sbx_blob_index_fn *each, void *ctx);
-/** Take names of manifests that are gone out of CACHE/index.json. */
+/**
+ * Note by which reference a kit or a commit was fetched, for people. Under sbx_cache_use().
+ * @param name of its manifest ("sha256:...") or of the commit
+ */
+SBX_MUST_USE enum sbx_code sbx_cache_name(struct sbx_cache *c, const char *name,
+                                          const char *reference, struct sbx_err *err);
+/** Take names of what is gone out of CACHE/index.json and CACHE/names. Under sbx_cache_alone(). */
 SBX_MUST_USE enum sbx_code sbx_blob_index_tidy(struct sbx_cache *c, struct sbx_err *err);
 
 /* ---- what is there ---- */
@@ -71,6 +78,22 @@ struct sbx_cache_entry {
 SBX_MUST_USE enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
                                           struct sbx_cache_entry **ret, size_t *ret_n,
                                           struct sbx_err *err);
+/** What was fetched: a manifest with its blobs and the unpacked kit, a commit, or a file that belongs to none. */
+struct sbx_cache_thing {
+    const char *kind; /**< "image", "kit", "artifact" (another one), or its file's: "git", "blob", "partial" ... */
+    const char *name; /**< "sha256:..." of the manifest or the blob, the commit, else the file's name */
+    const char *const *references; /**< by which it was fetched, the first one first; NULL-terminated */
+    const struct sbx_cache_entry *const *files; /**< that are here; one may belong to several things */
+    size_t n_files;
+    int64_t size, used; /**< of the files: bytes together, the last use */
+};
+/** All things that `v` (of sbx_cache_list()) is, the longest unused first; in arena, as `v` is. SBX_NO_MEMORY. */
+SBX_MUST_USE enum sbx_code sbx_cache_things(struct sbx_cache *c, const struct sbx_cache_entry *v,
+                                            size_t n, struct sbx_arena *arena,
+                                            struct sbx_cache_thing **ret, size_t *ret_n,
+                                            struct sbx_err *err);
+/** Is a command at work on it, or does one hold it? Under sbx_cache_alone(). */
+bool sbx_cache_held(struct sbx_cache *c, const struct sbx_cache_entry *e);
 /**
  * Remove one; what is at work or held by a command stays (*ret_gone false). It comes again when it is
  * needed. Under sbx_cache_alone().
