@@ -84,6 +84,8 @@ static enum sbx_code push(struct sbx_cli *cli, struct sbx_err *err)
         sbx_cli_note(cli, "note: %s", pushed.note);
     if (cli->format != SBX_FORMAT_TABLE)
         return tell(cli, &pushed, "reference", reference, err);
+    if (pushed.image && pushed.anchor) /* what was pushed is not what is on the disk */
+        sbx_cli_note(cli, "note: its image is %s, kept by the tag %s", pushed.image, pushed.anchor);
     fprintf(cli->out, "Pushed %s\n", reference);
     return SBX_OK;
 }

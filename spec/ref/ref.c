@@ -58,12 +58,12 @@ static enum sbx_code refuse_scheme(const char *text, struct sbx_err *err)
     if (starts(text, "https://") || starts(text, "http://") || starts(text, "ssh://") ||
         starts(text, "git://"))
         return sbx_err_set(err, SBX_SCHEMA,
-                           "write git+%s%.200s#ref=<40-hex commit> for a git repository, or "
+                           "write git+%s%.*s#ref=<40-hex commit> for a git repository, or "
                            "oci://HOST/REPOSITORY@sha256:<digest> for a registry",
                            starts(text, "ssh://")    ? "ssh://"
                            : starts(text, "http://") ? "http://"
                                                      : "https://",
-                           rest);
+                           (int)strcspn(rest, "#"), rest);
     if (starts(text, "docker://"))
         return sbx_err_set(err, SBX_SCHEMA, "write oci://%.200s", rest);
     return sbx_err_set(err, SBX_SCHEMA,

@@ -54,6 +54,8 @@ static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *dia
     struct stat st;
     enum sbx_code rc;
 
+    if (!strncmp(dir, "git+", 4))
+        return sbx_err_set(err, SBX_USAGE, "%.300s: fetch it first: sbx kit pull REFERENCE DIRECTORY", dir);
     if (!stat(dir, &st) && !S_ISDIR(st.st_mode))
         return sbx_err_wrap(err, sbx_kit_not_a_directory(dir, err), "%s", dir);
     rc = sbx_kit_load_with(dir, &options, diags, &p->a, err);

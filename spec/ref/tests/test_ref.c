@@ -122,6 +122,7 @@ static const struct {
     { "file://", "file:// without a path" },
     { "https://github.com/org/repo", "write git+https://github.com/org/repo#ref=<40-hex commit>" },
     { "ssh://git@h/r", "write git+ssh://git@h/r#ref=" },
+    { "git://h/r.git#ref=main", "write git+https://h/r.git#ref=<40-hex commit>" },
     { "https://h/kit.zip", "ZIP archives are of version 1" },
     { "http://h/r", "write git+http://h/r#ref=" },
     { "git@github.com:org/repo.git", "write git+ssh://git@github.com/org/repo.git#ref=" },
