@@ -110,7 +110,7 @@ static enum sbx_code pack(struct sbx_cli *cli, struct sbx_err *err)
         sbx_cli_note(cli, "note: %s", packed.note);
     if (cli->format != SBX_FORMAT_TABLE)
         return tell(cli, &packed, "file", o->file, err);
-    fprintf(cli->out, "Packed %s@%s\n", sbx_out_clean(cli->arena, o->file), packed.digest);
+    fprintf(cli->out, "Packed oci-layout:%s@%s\n", sbx_out_clean(cli->arena, o->file), packed.digest);
     return SBX_OK;
 }
 
@@ -171,8 +171,10 @@ const struct sbx_verb sbx_verb_kit_pack = {
     .args = "DIRECTORY",
     .about =
         "The archive is an OCI image layout in a tar file, as skopeo and oras read it: the same artifact that\n"
-        "\"sbx kit push\" makes, without a registry.",
+        "\"sbx kit push\" makes, without a registry. Printed is the reference for --kit; with a tag it is\n"
+        "oci-layout:FILE:TAG.",
     .example = "sbx kit pack ./my-kit -o my-kit.tar -t 1.0\n"
+               "sbx kit push oci-layout:my-kit.tar:1.0 ghcr.io/me/my-kit:1.0\n"
                "skopeo copy oci-archive:my-kit.tar docker://ghcr.io/me/my-kit:1.0",
     .groups = pack_groups,
     .n_groups = SBX_ARRAY_LEN(pack_groups),

@@ -85,7 +85,7 @@ static enum sbx_code check_transport(const char *text, struct sbx_err *err)
         const char *transport, *say;
     } rows[] = {
         { "oci:", "an OCI layout is written oci-layout:DIRECTORY:TAG" },
-        { "oci-archive:", "unpack the archive (tar -xf) and write oci-layout:DIRECTORY:TAG" },
+        { "oci-archive:", "an archive is written oci-layout:FILE:TAG, as a directory is" },
         { "docker-archive:", "that is an image, not a kit" },
         { "docker-daemon:", "kits are not in a Docker Engine; write oci://HOST/REPOSITORY@sha256:<digest>" },
         { "containers-storage:", "kits are not there; write oci://HOST/REPOSITORY@sha256:<digest>" },

@@ -46,7 +46,7 @@ t 2 'did you mean "sbx policy log"?' logs box
 t 2 "--output xml: want one of table, json, yaml" ls --output xml
 lacks sarif ls --output xml # only kit validate takes it
 : >archive.tar
-t 2 'unpack an archive of "sbx kit pack" (tar -xf) and write oci-layout:DIRECTORY:TAG' kit pull archive.tar pulled
+t 2 'is written oci-layout:archive.tar:TAG, where it is used oci-layout:archive.tar@sha256:' kit pull archive.tar pulled
 t 2 "want bash, zsh or fish" completion tcsh
 t 2 'unknown command "nonsense" for "sbx"' help nonsense
 t 2 'unknown command "alow" for "sbx policy"; did you mean "allow"?' help policy alow

@@ -69,8 +69,8 @@ enum sbx_code sbx_kit_not_a_directory(const char *path, struct sbx_err *err)
         return sbx_err_set(err, SBX_UNSUPPORTED, SBX_REF_ZIP_HINT);
     if (ends(path, ".tar"))
         return sbx_err_set(err, SBX_USAGE,
-                           "is a file; unpack an archive of \"sbx kit pack\" (tar -xf) and write "
-                           "oci-layout:DIRECTORY:TAG, where it is used oci-layout:DIRECTORY@sha256:<digest>");
+                           "is a file; an archive of \"sbx kit pack\" is written oci-layout:%.300s:TAG, where it is "
+                           "used oci-layout:%.300s@sha256:<digest>", path, path);
     return sbx_err_set(err, SBX_USAGE, "is a file; give the directory that holds spec.yaml");
 }
 
@@ -89,7 +89,7 @@ const char *sbx_place_reference(const struct sbx_place *p)
 enum sbx_code kit_remote_open(const struct sbx_kit_io *io, const struct sbx_place *p, bool make,
                               struct kit_remote **ret, struct sbx_err *err)
 {
-    return p->layout ? kit_remote_open_layout(p->path, make, ret, err)
+    return p->layout ? kit_remote_open_layout(p->path, io->cache, make, ret, err)
                      : kit_remote_open_registry(io, p, ret, err);
 }
 

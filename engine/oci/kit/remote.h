@@ -54,8 +54,9 @@ SBX_DEFINE_AUTO_PTR(kit_remote, kit_remote_close);
 
 enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct sbx_place *p,
                                        struct kit_remote **ret, struct sbx_err *err);
-enum sbx_code kit_remote_open_layout(const char *path, bool make, struct kit_remote **ret,
-                                     struct sbx_err *err);
+/* A directory, or (with a `cache` to unpack it below) an archive, which is only read. */
+enum sbx_code kit_remote_open_layout(const char *path, const char *cache, bool make,
+                                     struct kit_remote **ret, struct sbx_err *err);
 /* Of a layout: a blob where it lies, its content not verified. */
 SBX_MUST_USE enum sbx_code kit_layout_open_blob(struct kit_remote *rm, const char *digest,
                                                 int64_t size, int *ret_fd, struct sbx_err *err);

@@ -104,6 +104,14 @@ static enum sbx_code manifest(struct kit_remote *rm, const char *reference, stru
                                         : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
+static enum sbx_code check_writable(const struct layout *l, struct sbx_err *err)
+{
+    return l->unpacked ? sbx_err_set(err, SBX_USAGE,
+                                     "%s: an archive is not changed; unpack it (tar -xf) and name the "
+                                     "directory", l->path)
+                       : SBX_OK;
+}
+
 /* Replace the index: the entry of this tag (or, without one, of this digest) goes, `entry` (may be NULL) comes. */
 static enum sbx_code change(struct layout *l, const char *tag, json_t *entry, struct sbx_err *err)
 {
@@ -111,8 +119,10 @@ static enum sbx_code change(struct layout *l, const char *tag, json_t *entry, st
     SBX_AUTO_FREE char *text = NULL;
     SBX_AUTO_FD int lock = openat(l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     json_t *list;
-    enum sbx_code rc;
+    enum sbx_code rc = check_writable(l, err);
 
+    if (rc)
+        return rc;
     if (lock < 0 || flock(lock, LOCK_EX))
         return sbx_err_errno(err, "lock %s", l->path);
     rc = layout_read_json(l, "index.json", &index, err);
@@ -218,8 +228,10 @@ static enum sbx_code push_blob(struct kit_remote *rm, const char *digest, int64_
 {
     SBX_AUTO_FD int out = -1;
     char path[LAYOUT_PATH], self[64];
-    enum sbx_code rc;
+    enum sbx_code rc = check_writable(L(rm), err);
 
+    if (rc)
+        return rc;
     layout_blob_path(digest, path);
     if (!faccessat(L(rm)->dir, path, F_OK, 0))
         return SBX_OK;
@@ -289,13 +301,18 @@ static enum sbx_code remove_one(struct kit_remote *rm, const char *reference, st
 
 static enum sbx_code twin(const struct kit_remote *rm, struct kit_remote **ret, struct sbx_err *err)
 {
-    return kit_remote_open_layout(((const struct layout *)rm)->path, false, ret, err);
+    const struct layout *l = (const struct layout *)rm;
+
+    return kit_remote_open_layout(l->unpacked ? l->unpacked : l->path, NULL, false, ret, err);
 }
 
 static void layout_free(struct kit_remote *rm)
 {
+    if (L(rm)->unpacked)
+        (void)!sbx_dir_remove(AT_FDCWD, L(rm)->unpacked, NULL); /* else `cache prune` removes it */
     if (L(rm)->dir >= 0)
         close(L(rm)->dir);
+    free(L(rm)->unpacked);
     free(L(rm)->path);
     free(rm);
 }
@@ -320,8 +337,11 @@ static enum sbx_code prepare(const char *path, struct sbx_err *err)
     static const char empty[] = "{\"schemaVersion\":2,\"mediaType\":\"" TYPE_INDEX
                                 "\",\"manifests\":[]}";
     SBX_AUTO_FREE char *blobs = NULL, *index = NULL, *mark = NULL;
+    struct stat st;
     enum sbx_code rc;
 
+    if (!stat(path, &st) && S_ISREG(st.st_mode))
+        return sbx_err_set(err, SBX_USAGE, "%s is a file; \"sbx kit pack -o FILE\" writes an archive", path);
     if (asprintf(&blobs, "%s/blobs/sha256", path) < 0 ||
         asprintf(&index, "%s/index.json", path) < 0 || asprintf(&mark, "%s/oci-layout", path) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -333,8 +353,27 @@ static enum sbx_code prepare(const char *path, struct sbx_err *err)
     return rc;
 }
 
-enum sbx_code kit_remote_open_layout(const char *path, bool make, struct kit_remote **ret,
-                                     struct sbx_err *err)
+/* A directory that is a layout, or an archive of one. */
+static enum sbx_code open_it(struct layout *l, const char *cache, struct sbx_err *err)
+{
+    struct stat st;
+    enum sbx_code rc = SBX_OK;
+
+    if (cache && !stat(l->path, &st) && S_ISREG(st.st_mode))
+        rc = layout_unpack_archive(l->path, cache, &l->unpacked, &l->dir, err);
+    else
+        l->dir = open(l->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (rc)
+        return rc;
+    if (l->dir < 0)
+        return sbx_err_errno(err, "%s", l->path);
+    if (faccessat(l->dir, "oci-layout", F_OK, 0))
+        return sbx_err_set(err, SBX_SCHEMA, "%s is not an OCI layout (no file oci-layout)", l->path);
+    return SBX_OK;
+}
+
+enum sbx_code kit_remote_open_layout(const char *path, const char *cache, bool make,
+                                     struct kit_remote **ret, struct sbx_err *err)
 {
     enum sbx_code rc = make ? prepare(path, err) : SBX_OK;
     struct layout *l;
@@ -345,14 +384,9 @@ enum sbx_code kit_remote_open_layout(const char *path, bool make, struct kit_rem
     if (!l)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     l->rm.ops = &ops;
+    l->dir = -1;
     l->path = strdup(path);
-    l->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!l->path)
-        rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
-    else if (l->dir < 0)
-        rc = sbx_err_errno(err, "%s", path);
-    else if (faccessat(l->dir, "oci-layout", F_OK, 0))
-        rc = sbx_err_set(err, SBX_SCHEMA, "%s is not an OCI layout (no file oci-layout)", path);
+    rc = l->path ? open_it(l, cache, err) : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (rc) {
         layout_free(&l->rm);
         return rc;

@@ -257,10 +257,32 @@ t 0 "Pulled" kit pull "oci-layout:lay@$digest" fromlayout
 diff -r mix fromlayout >/dev/null || { echo "FAILED: a layout changes the kit"; fail=1; }
 t 0 '"TOOLS"' plan shell ws --kit "oci-layout:lay@$digest" --output json
 t 1 "write what it is now: oci-layout:lay@$digest" plan shell ws --kit oci-layout:lay:1.0
-t 0 "Packed mix.tar@$digest" kit pack mix -o mix.tar -t 1.0
-t 0 "Packed again.tar@$digest" kit pack mix2 -o again.tar -t 1.0
+t 0 "Packed oci-layout:mix.tar@$digest" kit pack mix -o mix.tar -t 1.0
+t 0 "Packed oci-layout:again.tar@$digest" kit pack mix2 -o again.tar -t 1.0
 cmp mix.tar again.tar || { echo "FAILED: an archive is not the same twice"; fail=1; }
+for archive in mix.tar other.tar; do # ours, and another tool's
+    [ -e $archive ] || skopeo copy -q oci-archive:mix.tar:1.0 oci-archive:other.tar:1.0 || fail=1
+    rm -rf "$XDG_CACHE_HOME" "from-$archive"
+    t 0 "oci-layout:$archive@$digest" kit resolve "oci-layout:$archive:1.0"
+    t 1 "write what it is now: oci-layout:$archive@$digest" plan shell ws --kit "oci-layout:$archive:1.0"
+    t 0 "Pulled" kit pull "oci-layout:$archive@$digest" "from-$archive"
+    diff -r mix "from-$archive" >/dev/null || { echo "FAILED: $archive changes the kit"; fail=1; }
+    t 0 '"TOOLS"' plan shell ws --kit "oci-layout:$archive@$digest" --output json
+    is "nothing unpacked stays" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
+done
+t 0 "1.0" kit inspect --tags oci-layout:mix.tar
+t 2 "is a file" kit push mix oci-layout:mix.tar:2.0
+t 2 "an archive is not changed" kit delete oci-layout:mix.tar:1.0
+t 2 "an archive is not changed" kit attach oci-layout:mix.tar:1.0 mix/spec.yaml --type a/b
+gzip -k mix.tar && mv mix.tar.gz packed.tar
+head -c 3000 mix.tar >cut.tar
+t 1 "packed.tar: not a whole OCI archive" kit resolve oci-layout:packed.tar:1.0
+t 1 "cut.tar: not a whole OCI archive" kit resolve oci-layout:cut.tar:1.0
+tar -cf none.tar mix
+t 1 "none.tar is not an OCI layout" kit resolve oci-layout:none.tar:1.0
+is "nothing unpacked stays behind a failure" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
 registry other
+t 0 "Pushed oci://$host/by/archive@$digest" kit push oci-layout:mix.tar:1.0 "$host/by/archive:1.0"
 skopeo copy -q --dest-tls-verify=false oci-archive:mix.tar:1.0 "docker://$host/by/skopeo:1.0" || fail=1
 rm -rf "$XDG_CACHE_HOME"
 t 0 "oci://$host/by/skopeo@$digest" kit resolve "$host/by/skopeo:1.0"

@@ -129,7 +129,7 @@ static const struct {
     { "docker://ghcr.io/x", "write oci://ghcr.io/x" },
     { "s3://bucket/x", "unknown scheme \"s3://\"" },
     { "oci:lay:1.0", "oci-layout:DIRECTORY:TAG" },
-    { "oci-archive:kit.tar:1.0", "unpack the archive (tar -xf) and write oci-layout:DIRECTORY:TAG" },
+    { "oci-archive:kit.tar:1.0", "an archive is written oci-layout:FILE:TAG" },
     { "docker-archive:x.tar", "an image, not a kit" },
     { "docker-daemon:x:1", "kits are not in a Docker Engine" },
     { "github.com/org/repo", "write git+https://github.com/org/repo#ref=<40-hex commit>" },
