@@ -29,30 +29,18 @@ static void target_text(const struct sbx_host *host, uint16_t port, char *out, s
     snprintf(out, size, host->kind == SBX_HOST_IPV6 ? "[%.253s]:%u" : "%.253s:%u", host->text, port);
 }
 
-struct near {
-    uint16_t port;
-    const struct sbx_rule *parent;
-};
-
-static void keep_parent(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
-{
-    struct near *x = data;
-
-    if (r->decision == SBX_ALLOW && r->pattern.kind == PATTERN_NAME &&
-        x->port >= lo && x->port <= hi)
-        x->parent = r;
-}
-
 /* An allow rule for the parent domain alone: the user may have meant its hosts too (UP 13). */
 static const char *near_miss(const struct sbx_policy *p, const struct sbx_host *host, uint16_t port)
 {
     const char *dot = host->kind == SBX_HOST_NAME ? strchr(host->text, '.') : NULL;
-    struct near x = { port, NULL };
+    struct rule_firsts first = RULE_FIRSTS_NONE;
+    uint16_t allow;
 
-    if (!p || !dot)
+    if (!p || !dot || !strcmp(host->text, HOST_RESOURCE)) /* that one no wildcard opens */
         return NULL;
-    sbx_index_name(p, dot + 1, port, keep_parent, &x);
-    return x.parent ? dot + 1 : NULL;
+    sbx_ports_first(&p->lists, sbx_index_place_name(p, dot + 1).all, port, &first);
+    allow = first.rule[RULE_WIDE];
+    return allow != NO_RULE && p->rules[allow].pattern.kind == PATTERN_NAME ? dot + 1 : NULL;
 }
 
 /* What is asked, and who asks. */

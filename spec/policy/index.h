@@ -1,46 +1,62 @@
 /**
  * @file
- * Inside spec/policy: the rules and the index over them.
+ * Inside spec/policy: the rules, and where a host stands among them.
+ *
+ * The hosts that fit a pattern are a range of leaves: a domain's names follow each other, as the addresses of a network
+ * do. Over the leaves stands a binary tree. A pattern lies at the few nodes that make up its range, so that the way up
+ * from a leaf meets all patterns that fit, in at most a node a level: 17 with 20,000 rules, however deep a kit nests them.
  */
 #ifndef SBX_POLICY_INDEX_H
 #define SBX_POLICY_INDEX_H
 
-#include "crowd.h"
+#include "ports.h"
+#include "sbx/arena.h"
 
-#define MANY_WORDS 64     /* 4,096 bits: few host parts are taken for one with many rules by chance */
-#define MANY_RULES 8      /* of one host part; with more they are found by port */
 #define TEST_RANGES_MAX 8 /* ranges of a test build; tests use two, one a family */
 
-struct index_node {
-    uint64_t hash;
-    uint32_t next; /* rule of the same bucket */
+/* A name that rules speak of. */
+struct index_name {
+    const char *text;
+    uint32_t hash;
+    uint32_t self,
+        below;    /* lists of rules for it, and for what is below it but below no other name here */
+    uint32_t one; /* of `*.name` */
 };
 
+__extension__ typedef unsigned __int128 address_key; /* an address as a number */
 
 struct sbx_policy {
     struct sbx_arena *arena; /* holds this struct too */
     struct sbx_rule *rules;
     size_t n;
-    struct index_node *nodes; /* parallel to the rules: a hash table by the host part */
-    uint32_t *buckets;
+    struct port_lists lists;
+    struct index_name *names; /* the first is the root, above all others */
+    uint16_t *slots;          /* a hash table of names with open addressing; 0: free */
     size_t mask;
-    struct crowds crowds;      /* host parts with many rules, which are not in the table */
-    uint64_t many[MANY_WORDS]; /* a bit for the hash of each of them */
-    uint8_t prefixes[130]; /* the distinct prefix lengths in use */
-    size_t n_prefixes;
+    address_key *starts; /* of ranges of addresses with the same rules: IPv4's, then IPv6's */
+    uint32_t *ranges;    /* parallel: the list of each */
+    size_t n_v4, n_starts;
     struct sbx_pattern test_ranges[TEST_RANGES_MAX];
     size_t n_test_ranges;
 };
 
-/*
- * Rules whose host part fits: at least the first deny, allow and allow without consent of each host part that count for
- * the port. Port 0: of these three sorts some rule of each host part, for all ports that the sort has there. Which ports,
- * source and decision are the visitor's.
- */
-void sbx_index_name(const struct sbx_policy *p, const char *name, uint16_t port, sbx_visit_fn fn, void *data);
-void sbx_index_address(const struct sbx_policy *p, const struct in6_addr *a, uint16_t port, sbx_visit_fn fn,
-                       void *data);
-void sbx_index_host(const struct sbx_policy *p, uint16_t port, sbx_visit_fn fn, void *data);
-void sbx_index_all(const struct sbx_policy *p, uint16_t port, sbx_visit_fn fn, void *data);
+/* The lists for a host. */
+struct index_place {
+    uint32_t one; /* of `*.parent`, whose hosts are no range */
+    uint32_t all; /* of all other patterns */
+};
+struct index_place sbx_index_place_name(const struct sbx_policy *p, const char *name);
+struct index_place sbx_index_place_address(const struct sbx_policy *p, const struct in6_addr *a);
+
+bool sbx_index_make(struct sbx_policy *p); /**< False: no memory. */
+
+/* For making it. */
+uint16_t *sbx_index_slot(const struct sbx_policy *p, const char *name,
+                         uint32_t *ret_hash); /**< its own or a free one */
+uint16_t sbx_index_above(const struct sbx_policy *p,
+                         const char *name); /**< the nearest of the names it is below */
+address_key sbx_address_key(const struct in6_addr *a);
+size_t sbx_index_start(const struct sbx_policy *p, address_key key,
+                       bool v4); /**< the range with an address */
 
 #endif

@@ -3,38 +3,30 @@
 
 #include "index.h"
 
-/* What was found among the rules that fit; the first of each sort in the order of the rules. */
+/* What was asked, and the rules that count. */
 struct search {
-    uint16_t port;
-    bool need_consent; /* a kit's allow counts only with consent (N11) */
-    bool named_only;   /* allows must name the address: no `**`, no range wider than private ones */
-    const struct sbx_rule *deny, *allow, *unconsented;
+    const struct sbx_policy *p;
+    bool
+        named; /* allows must name the address, a kit's with consent (N11): no `**`, no range wider than private ones */
+    struct rule_firsts first;
 };
 
-static void keep_first(const struct sbx_rule **slot, const struct sbx_rule *r)
+/* The first rule of some sorts, bits of enum; NULL: none. */
+static const struct sbx_rule *first_of(const struct search *s, unsigned sorts)
 {
-    if (!*slot || r < *slot)
-        *slot = r;
+    unsigned first = NO_RULE;
+
+    for (int sort = 0; sort < RULE_SORTS; sort++)
+        if (sorts >> sort & 1 && s->first.rule[sort] < first)
+            first = s->first.rule[sort];
+    return first == NO_RULE ? NULL : &s->p->rules[first];
 }
 
-static void consider(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
+static void look(struct search *s, struct index_place at, uint16_t port)
 {
-    struct search *s = data;
-
-    if (s->port < lo || s->port > hi)
-        return;
-    if (r->decision == SBX_DENY) {
-        keep_first(&s->deny, r);
-        return;
-    }
-    if (s->named_only && r->pattern.kind != PATTERN_HOST &&
-        (r->pattern.kind != PATTERN_CIDR ||
-         !sbx_range_is_named(&r->pattern.address, r->pattern.prefix_len)))
-        return;
-    if (s->need_consent && r->source == SBX_RULE_KIT && !r->consented)
-        keep_first(&s->unconsented, r);
-    else
-        keep_first(&s->allow, r);
+    s->first = (struct rule_firsts)RULE_FIRSTS_NONE;
+    sbx_ports_first(&s->p->lists, at.one, port, &s->first);
+    sbx_ports_first(&s->p->lists, at.all, port, &s->first);
 }
 
 static struct sbx_verdict deny(const char *reason, const struct sbx_rule *r)
@@ -44,23 +36,25 @@ static struct sbx_verdict deny(const char *reason, const struct sbx_rule *r)
 
 static struct sbx_verdict conclude(const struct search *s, const char *otherwise)
 {
-    if (s->deny)
-        return deny("rule", s->deny);
-    if (s->allow)
-        return (struct sbx_verdict){ .decision = SBX_ALLOW, .rule = s->allow, .reason = "rule" };
-    if (s->unconsented)
-        return deny("consent", s->unconsented);
+    const unsigned named = 1u << RULE_NAMED, unasked = 1u << RULE_UNASKED, wide = 1u << RULE_WIDE;
+    const struct sbx_rule *r;
+
+    if ((r = first_of(s, 1u << RULE_DENY)))
+        return deny("rule", r);
+    if ((r = first_of(s, s->named ? named : named | unasked | wide)))
+        return (struct sbx_verdict){ .decision = SBX_ALLOW, .rule = r, .reason = "rule" };
+    if ((r = first_of(s, unasked)))
+        return deny("consent", r);
     return deny(otherwise, NULL);
 }
 
 static struct sbx_verdict judge_host_resource(const struct sbx_policy *p, uint16_t port,
                                               const char *otherwise)
 {
-    struct search s = { .port = port, .need_consent = true, .named_only = true };
+    struct search s = { .p = p, .named = true };
     struct sbx_verdict v;
 
-    sbx_index_host(p, port, consider, &s);
-    sbx_index_name(p, HOST_RESOURCE, port, consider, &s); /* denies of wider patterns count */
+    look(&s, sbx_index_place_name(p, HOST_RESOURCE), port);
     v = conclude(&s, otherwise);
     v.host_resource = v.decision == SBX_ALLOW;
     return v;
@@ -79,7 +73,7 @@ static struct sbx_verdict judge_address(const struct sbx_policy *p, const struct
                                         uint16_t port, bool literal)
 {
     struct address_class class = sbx_address_classify(a);
-    struct search s = { .port = port };
+    struct search s = { .p = p };
     struct sbx_verdict v;
 
     if (class.open == OPEN_NAMED && is_test_range(p, a))
@@ -88,10 +82,9 @@ static struct sbx_verdict judge_address(const struct sbx_policy *p, const struct
         return deny(class.name, NULL);
     if (class.open == OPEN_HOST)
         return judge_host_resource(p, port, class.name);
-    s.need_consent = s.named_only = class.open == OPEN_NAMED;
-    sbx_index_address(p, a, port, consider, &s);
-    sbx_index_all(p, port, consider, &s);
-    if (class.open == OPEN_NAMED)
+    s.named = class.open == OPEN_NAMED;
+    look(&s, sbx_index_place_address(p, a), port);
+    if (s.named)
         return conclude(&s, class.name);
     v = conclude(&s, "default-deny");
     if (!literal && v.decision == SBX_DENY && !v.rule)
@@ -105,7 +98,8 @@ static bool is_ours(const char *name)
     static const char suffix[] = "docker.internal";
     size_t len = strlen(name), n = sizeof(suffix) - 1;
 
-    return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
+    return len >= n && strcmp(name + len - n, suffix) == 0 &&
+           (len == n || name[len - n - 1] == '.');
 }
 
 struct sbx_verdict sbx_policy_learn(const struct sbx_host *host, struct sbx_verdict v)
@@ -125,7 +119,7 @@ struct sbx_verdict sbx_policy_judge_address(const struct sbx_policy *p,
 struct sbx_verdict sbx_policy_judge(const struct sbx_policy *p, const struct sbx_host *host,
                                     uint16_t port)
 {
-    struct search s = { .port = port };
+    struct search s = { .p = p };
     const char *never;
 
     if (host->kind != SBX_HOST_NAME)
@@ -137,13 +131,13 @@ struct sbx_verdict sbx_policy_judge(const struct sbx_policy *p, const struct sbx
         return deny("loopback", NULL);
     if (!strcmp(host->text, HOST_RESOURCE))
         return judge_host_resource(p, port, "default-deny");
-    sbx_index_name(p, host->text, port, consider, &s);
+    look(&s, sbx_index_place_name(p, host->text), port);
     return conclude(&s, "default-deny");
 }
 
 /* Ports that stay allowed: 65536 bits are little to walk, and this is asked once a new name. */
 struct ports {
-    bool host;
+    enum rule_sort allows;
     uint8_t allow[8192], deny[8192];
 };
 
@@ -159,28 +153,29 @@ static void mark(uint8_t *bits, unsigned lo, unsigned hi)
     }
 }
 
-static void collect(const struct sbx_rule *r, uint16_t lo, uint16_t hi, void *data)
+static void collect(const struct rule_firsts *first, unsigned lo, unsigned hi, void *data)
 {
     struct ports *x = data;
 
-    if (r->decision == SBX_DENY)
+    if (first->rule[RULE_DENY] != NO_RULE)
         mark(x->deny, lo, hi);
-    else if (!x->host || (r->pattern.kind == PATTERN_HOST &&
-                          (r->source != SBX_RULE_KIT || r->consented)))
+    else if (first->rule[x->allows] != NO_RULE)
         mark(x->allow, lo, hi);
 }
 
 bool sbx_policy_could_allow(const struct sbx_policy *p, const struct sbx_host *host)
 {
-    struct ports x = { .host = false };
+    struct ports x = { .allows = RULE_WIDE };
+    struct index_place at;
 
     if (host->kind != SBX_HOST_NAME || sbx_name_never(host->text) ||
         sbx_name_is_localhost(host->text))
         return false; /* an address needs no name to be resolved */
-    x.host = !strcmp(host->text, HOST_RESOURCE);
-    if (x.host)
-        sbx_index_host(p, 0, collect, &x);
-    sbx_index_name(p, host->text, 0, collect, &x);
+    if (!strcmp(host->text, HOST_RESOURCE))
+        x.allows = RULE_NAMED;
+    at = sbx_index_place_name(p, host->text);
+    sbx_ports_each(&p->lists, at.one, collect, &x);
+    sbx_ports_each(&p->lists, at.all, collect, &x);
     x.deny[0] |= 1; /* port 0 is none */
     for (size_t i = 0; i < sizeof(x.allow); i++)
         if (x.allow[i] & ~x.deny[i])

@@ -100,8 +100,8 @@ SBX_MUST_USE enum sbx_code sbx_rule_init(struct sbx_rule *r, enum sbx_decision d
                                          const char *id, const char *origin, struct sbx_err *err);
 
 /**
- * Build a matcher from rules; strings are copied. Judging then costs the same with 10 rules and with
- * 20,000: a look-up a label of the name, and one a distinct prefix length for an address.
+ * Build a matcher from rules; strings are copied. Judging then costs about the same with 10 rules and with
+ * 20,000, whatever they are.
  * @return SBX_OK, SBX_LIMIT or SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_policy_new(const struct sbx_rule *rules, size_t n,

@@ -69,6 +69,9 @@ static void a_verdict_says_what_to_do(void **state)
     explained((const char *[]){ "+example.com", NULL }, "deb.example.com:443",
               "blocked: deb.example.com:443 (no allow rule); to allow it: sbx policy allow network "
               "deb.example.com:443, or *.example.com for all hosts of that domain");
+    explained((const char *[]){ "+docker.internal", NULL }, "host.docker.internal:80", /* which no wildcard opens */
+              "blocked: host.docker.internal:80 (no allow rule); to allow it: sbx policy allow network "
+              "host.docker.internal:80");
     explained((const char *[]){ "+a.com", "-a.com:443", NULL }, "a.com:443",
               "blocked: a.com:443 (deny rule a.com:443 of user)");
     explained((const char *[]){ "k+localhost:80", NULL }, "host.docker.internal:80",

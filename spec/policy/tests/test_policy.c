@@ -309,99 +309,6 @@ static void names_that_some_rule_could_allow(void **state)
     }
 }
 
-#define MANY 1000
-
-/* Against a policy of those rules alone that are for the port asked for. */
-static void same_as_few(const struct sbx_rule *rules, size_t n, const struct sbx_policy *many, const char *name,
-                        uint16_t port)
-{
-    SBX_AUTO_PTR(sbx_policy) few = NULL;
-    struct sbx_rule fitting[MANY];
-    struct sbx_verdict a, b;
-    struct sbx_host host;
-    size_t k = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (rules[i].pattern.port_lo <= port && port <= rules[i].pattern.port_hi)
-            fitting[k++] = rules[i];
-    assert_int_equal(sbx_policy_new(fitting, k, &few, NULL), SBX_OK);
-    assert_int_equal(sbx_host_parse(name, strlen(name), &host, NULL), SBX_OK);
-    a = sbx_policy_judge(many, &host, port);
-    b = sbx_policy_judge(few, &host, port);
-    assert_int_equal(a.decision, b.decision);
-    assert_string_equal(a.reason, b.reason);
-    assert_int_equal(!a.rule, !b.rule);
-    if (a.rule)
-        assert_string_equal(a.rule->id, b.rule->id);
-}
-
-/* Ports one by one against the answer about all of them at once. */
-static void same_as_each_port(const struct sbx_policy *p, const char *name)
-{
-    struct sbx_host host;
-    bool some = false;
-
-    assert_int_equal(sbx_host_parse(name, strlen(name), &host, NULL), SBX_OK);
-    for (unsigned port = 1; !some && port <= 65535; port++)
-        some = sbx_policy_judge(p, &host, (uint16_t)port).decision == SBX_ALLOW;
-    assert_int_equal(sbx_policy_could_allow(p, &host), some && host.kind == SBX_HOST_NAME);
-}
-
-static void a_host_with_many_rules_is_judged_as_any_other(void **state)
-{
-    static const char *const hosts[] = { "a.example.com", "*.example.com", "**.example.org", "203.0.113.7",
-                                         "localhost", "**", "**.com" };
-    static const char *const asked[] = { "a.example.com", "b.example.com", "x.y.example.org", "203.0.113.7",
-                                         "host.docker.internal", "other.example.net", "example.org" };
-    static struct sbx_rule rules[MANY];
-    static char texts[MANY][40], ids[MANY][8];
-    SBX_AUTO_PTR(sbx_policy) many = NULL;
-
-    (void)state;
-    for (size_t i = 0; i < MANY; i++) {
-        const char *host = hosts[i % SBX_ARRAY_LEN(hosts)];
-        bool kit = i % 5 == 2 && strcmp(host, "**"); /* which a kit may not write */
-
-        snprintf(ids[i], sizeof(ids[i]), "%zu", i);
-        if (i % 3 == 1) /* ranges among them, that lie in each other or overlap */
-            snprintf(texts[i], sizeof(texts[i]), "%s:%zu-%zu", host, i / 7 + 1, i / 7 + 1 + i * i % 41);
-        else
-            snprintf(texts[i], sizeof(texts[i]), "%s:%zu", host, i / 7 + 1);
-        assert_int_equal(sbx_rule_init(&rules[i], i % 11 ? SBX_ALLOW : SBX_DENY,
-                                       kit ? SBX_RULE_KIT : SBX_RULE_USER, texts[i], ids[i], "x", NULL), SBX_OK);
-        rules[i].consented = i % 2;
-    }
-    assert_int_equal(sbx_policy_new(rules, MANY, &many, NULL), SBX_OK);
-    for (size_t k = 0; k < SBX_ARRAY_LEN(asked); k++) {
-        for (uint16_t port = 1; port < MANY / 7 + 50; port++)
-            same_as_few(rules, MANY, many, asked[k], port);
-        same_as_each_port(many, asked[k]);
-    }
-}
-
-static void a_host_is_closed_when_its_many_denials_cover_what_is_allowed(void **state)
-{
-    enum { N = 64 };
-    static char texts[N + 1][40];
-    struct sbx_rule rules[N + 1];
-
-    (void)state;
-    for (size_t i = 0; i < N; i++) {
-        snprintf(texts[i], sizeof(texts[i]), "example.com:%zu-%zu", i ? i * 1024 : 1, i * 1024 + 1023);
-        assert_int_equal(sbx_rule_init(&rules[i], SBX_DENY, SBX_RULE_USER, texts[i], "", "", NULL), SBX_OK);
-    }
-    assert_int_equal(sbx_rule_init(&rules[N], SBX_ALLOW, SBX_RULE_USER, "**", "", "", NULL), SBX_OK);
-    for (size_t less = 0; less < 2; less++) {
-        SBX_AUTO_PTR(sbx_policy) p = NULL;
-        struct sbx_host host;
-
-        assert_int_equal(sbx_policy_new(rules + less, N + 1 - less, &p, NULL), SBX_OK);
-        assert_int_equal(sbx_host_parse("example.com", 11, &host, NULL), SBX_OK);
-        assert_int_equal(sbx_policy_could_allow(p, &host), less);
-        same_as_each_port(p, "example.com");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,8 +319,6 @@ int main(void)
         cmocka_unit_test(addresses_behind_an_allowed_name),
         cmocka_unit_test(test_ranges_count_as_public),
         cmocka_unit_test(names_that_some_rule_could_allow),
-        cmocka_unit_test(a_host_with_many_rules_is_judged_as_any_other),
-        cmocka_unit_test(a_host_is_closed_when_its_many_denials_cover_what_is_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
