@@ -64,17 +64,20 @@ static enum sbx_code check(struct sbx_loader *l, const struct sbx_artifact *a,
                            struct sbx_diags *diags, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_artifact) merged = NULL;
-    enum sbx_code worst = check_parents(l, a, diags, &merged, err);
+    enum sbx_code first = check_parents(l, a, diags, &merged, err);
     const struct sbx_strs *mixins = merged ? &merged->mixins : &a->mixins;
 
     for (size_t i = 0; i < mixins->len; i++) {
-        enum sbx_code rc = check_mixin(l, mixins->v[i], mixins->at[i], diags, err);
+        struct sbx_err why = SBX_ERR_INIT; /* also of what is only not fetched: no error */
+        enum sbx_code rc = check_mixin(l, mixins->v[i], mixins->at[i], diags, &why);
 
-        if (rc == SBX_NO_MEMORY)
-            return rc;
-        worst = rc ? rc : worst;
+        if (!rc || first)
+            continue;
+        first = rc;
+        if (err)
+            *err = why;
     }
-    return worst;
+    return first;
 }
 
 enum sbx_code sbx_resolve_named(const struct sbx_resolve *r, const char *reference,

@@ -46,6 +46,30 @@ static enum sbx_code read_spec(const char *dir, struct sbx_buf *out, const char 
     return rc;
 }
 
+/* What an artifact cannot name is told to its author, not to all who fetch it (S24, C5). */
+static enum sbx_code check_named(const char *field, const char *reference, struct sbx_arena *arena,
+                                 struct sbx_err *err)
+{
+    const struct sbx_ref artifact = { .kind = SBX_REF_OCI, .text = "" };
+    struct sbx_ref ref;
+    enum sbx_code rc = sbx_ref_parse_in(&artifact, reference, arena, &ref, err);
+
+    if (!rc)
+        rc = sbx_ref_require_immutable(&ref, err);
+    return rc ? sbx_err_wrap(err, rc, "%s", field) : SBX_OK;
+}
+
+static enum sbx_code check_all_named(struct push *p, struct sbx_err *err)
+{
+    enum sbx_code rc = p->a->extends && *p->a->extends
+                           ? check_named("extends", p->a->extends, p->arena, err)
+                           : SBX_OK;
+
+    for (size_t i = 0; !rc && i < p->a->mixins.len; i++)
+        rc = check_named("mixins", p->a->mixins.v[i], p->arena, err);
+    return rc;
+}
+
 static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *diags,
                           struct sbx_buf *text, const char **ret_name, struct sbx_err *err)
 {
@@ -64,6 +88,8 @@ static enum sbx_code load(struct push *p, const char *dir, struct sbx_diags *dia
                          "kit %s is of version 1, which is not pushed: run \"sbx kit migrate %s\" "
                          "first",
                          p->a->name, dir);
+    if (!rc && (rc = check_all_named(p, err)))
+        sbx_err_wrap(err, rc, "kit %s", p->a->name);
     return rc ? rc : read_spec(dir, text, ret_name, err);
 }
 

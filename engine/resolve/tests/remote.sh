@@ -90,8 +90,10 @@ for what in 'extends: oci://HOST/kits/base:1' 'mixins: [ oci://HOST/kits/mix:1 ]
     t 1 "digest" plan ./tag ws
 done
 mkdir -p near && printf 'schemaVersion: "2"\nkind: sandbox\nname: near\nsandbox: { image: x }\nmixins: [ ../mix ]\n' >near/spec.yaml
-t 0 Pushed kit push near oci-layout:lay:near
-t 1 "../mix" plan "oci-layout:lay@${out##*@}" ws
+t 1 "mixins: kit reference \"../mix\": a registry kit has no directory around it" kit push near oci-layout:lay:near
+t 1 "mixins: kit reference \"oci://$host/kits/mix:1\": a registry reference must name a digest" kit push tag oci-layout:lay:tag
+t 1 "must name a digest" kit validate ./tag
+is "validate says no more than what is wrong" "$(grep -c "^sbx:" <<<"$out")" 0
 printf 'schemaVersion: "2"\nkind: sandbox\nname: odd\nextends: "%s"\n' "$mix" >near/spec.yaml
 t 1 "mixin" plan ./near ws
 
