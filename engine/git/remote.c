@@ -91,6 +91,18 @@ static bool have(const struct sbx_git2 *git, git_repository *repo, const git_oid
     return true;
 }
 
+/*
+ * The environment's and git's own. Not for http without TLS: libgit2 1.5 connects to the server then and asks it as if it
+ * were the proxy, which servers refuse.
+ */
+static git_proxy_options proxy_of(const struct git_job *job)
+{
+    bool tls = !strncmp(job->source->url, "https:", 6);
+
+    return (git_proxy_options){ .version = GIT_PROXY_OPTIONS_VERSION,
+                                .type = tls ? GIT_PROXY_AUTO : GIT_PROXY_NONE };
+}
+
 /* The commit alone, where the server gives it by its id; else what has a name, the usual names first. */
 static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, struct git_job *job,
                            const git_oid *id, struct sbx_err *err)
@@ -99,7 +111,7 @@ static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, str
         .version = GIT_FETCH_OPTIONS_VERSION,
         .callbacks = callbacks_of(job),
         .download_tags = GIT_REMOTE_DOWNLOAD_TAGS_NONE,
-        .proxy_opts = { .version = GIT_PROXY_OPTIONS_VERSION, .type = GIT_PROXY_AUTO },
+        .proxy_opts = proxy_of(job),
         .follow_redirects = GIT_REMOTE_REDIRECT_NONE, /* else it sends log-ins to where they lead */
     };
     char one[128];
@@ -213,7 +225,7 @@ enum sbx_code git_look(struct git_job *job, struct sbx_err *err)
     git_remote_connect_options opts = {
         .version = GIT_REMOTE_CONNECT_OPTIONS_VERSION,
         .callbacks = callbacks_of(job),
-        .proxy_opts = { .version = GIT_PROXY_OPTIONS_VERSION, .type = GIT_PROXY_AUTO },
+        .proxy_opts = proxy_of(job),
         .follow_redirects = GIT_REMOTE_REDIRECT_NONE,
     };
     const git_remote_head **heads = NULL;

@@ -43,6 +43,9 @@ t 0 '"value": "one"' plan shell ws --kit "$file#ref=$one&dir=kits/tools" --outpu
 t 0 '"value": "two"' plan shell ws --kit "$strict#ref=$two&dir=kits/tools" --output json
 t 0 "VALID: tools" kit validate "$strict#ref=$pulled&dir=kits/tools"
 t 1 "has no commit $loose" kit validate "$strict#ref=$loose&dir=kits/tools"
+http_proxy=http://127.0.0.1:1 t 0 "$http#ref=" kit resolve "$http#ref=main" # a proxy for http is left out
+https_proxy=http://127.0.0.1:1 t 1 "127.0.0.1" kit resolve "$https#ref=main"
+https_proxy=http://127.0.0.1:1 NO_PROXY=localhost GIT_SSL_CAINFO=$work/tls.crt t 0 "$https#ref=" kit resolve "$https#ref=main"
 rm -rf "$XDG_CACHE_HOME"
 : >requests
 for i in 1 2 3 4; do "$SBX_BIN" kit validate "$http#ref=$two&dir=kits/tools" >"at-once.$i" 2>&1 & all[i]=$!; done
