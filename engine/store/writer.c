@@ -93,7 +93,9 @@ static enum sbx_code take_up(struct sbx_blob_writer *w, int64_t len, struct sbx_
         sbx_hasher_add(w->hasher, data, (size_t)n);
         w->have += n;
     }
-    return lseek(w->fd, w->have, SEEK_SET) < 0 ? sbx_err_errno(err, "seek") : SBX_OK;
+    return lseek(w->fd, w->have, SEEK_SET) < 0
+               ? sbx_err_errno(err, "seek in %s/partial", w->cache->dir)
+               : SBX_OK;
 }
 
 enum sbx_code sbx_blob_writer_open(struct sbx_cache *c, const char *digest, int64_t size,

@@ -34,6 +34,7 @@ class Registry:
         self.date, self.early = 0, 0  # when Retry-After allows the next request, and requests before that
         self.moved, self.asked, self.log = {}, {}, []  # digest -> body bytes; place -> requests; lines
         self.lock = threading.Lock()
+        self.patience = 30  # seconds of a stall, at most
         self.stalled, self.release = threading.Event(), threading.Event()
         self.server = Server(("127.0.0.1", 0), self.handler())
         self.elsewhere = Server(("127.0.0.1", 0), self.handler())
@@ -262,7 +263,7 @@ class Handler(Answers):
 
     def stall(self):
         self.reg.stalled.set()
-        self.reg.release.wait(30)
+        self.reg.release.wait(self.reg.patience)
         self.cut()
 
     def upload(self, name, query):

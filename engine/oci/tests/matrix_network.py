@@ -1,7 +1,7 @@
 """Rows of matrix.py: connections that are cut, answers that are refusals, redirects; SIGKILL meanwhile."""
 import os
 
-from matrix_world import MIB, PULL_IMAGE, STEP, Pull, Push, both, row
+from matrix_world import MIB, PULL_IMAGE, SPEC, STEP, Pull, Push, both, kit, row, sha
 
 # --- cuts: go on where it was
 def cut(r, t, at):
@@ -28,6 +28,45 @@ for way in (Pull, Push):
                 lambda r, w=way, p=p, k=k: cut(r, w(r, p), k * STEP))
     for p in ("manifest", "config"):
         row(f"{way.__name__.lower()} {p}: cut", lambda r, w=way, p=p: cut(r, w(r, p), 20))
+
+
+# Configurations and manifests are small; these have 1 MiB. (Pushed, a manifest that is so large is no kit of ours.)
+def large_config(r, way):
+    spec = (SPEC + b"# " + b"x" * MIB)[:MIB]
+    t = way(r, "config")
+    t.at = sha(spec)
+    if way is Pull:
+        t.digest = kit(r.reg, spec=spec)
+    else:
+        with open(r.path("kit/spec.yaml"), "wb") as f:
+            f.write(spec)
+        t.size = lambda: MIB
+    return t
+
+
+def large_manifest(r):
+    t = Pull(r, "manifest")
+    t.digest = kit(r.reg, annotations={"x": "x" * MIB})
+    return t
+
+
+for way in (Pull, Push):
+    row(f"{way.__name__.lower()} config: cut at each 64 KiB", lambda r, w=way: cuts(r, large_config(r, w)))
+for k in range(1, MIB // STEP + 1) if os.environ.get("SBX_MATRIX") == "all" else (8,):
+    row(f"pull manifest: cut behind {k * 64} KiB", lambda r, k=k: cut(r, large_manifest(r), k * STEP))
+
+
+# --- no byte comes any more: the connection is given up after a minute, and it goes on with another one
+def stall(r, t):
+    r.reg.misbehave(t.at, "kill", 5 * STEP if t.place in ("layer", "image") else 20)
+    r.reg.patience = 200
+    t.succeeds()
+    if t.at != "manifest":
+        r.check("each byte moves once", r.reg.moved.get(t.at), t.size())
+
+
+if os.environ.get("SBX_MATRIX") == "all":
+    both("stalled for good", stall)
 
 
 # --- SIGKILL: nothing half-made, and the next run moves the rest

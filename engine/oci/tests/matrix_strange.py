@@ -1,5 +1,6 @@
 """Rows of matrix.py: answers in another order, answers that no registry would send, manifests that no tool would write."""
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -197,8 +198,9 @@ def odd(r, way, data):
     t.succeeds()
 
 
+ALL = os.environ.get("SBX_MATRIX") == "all"  # one place is enough for what one function reads
 for n, d in ODD.items():
-    for w in (Pull, Push):
+    for w in (Pull, Push) if ALL else (Pull,):
         row(f"{w.__name__.lower()}: answered with {n}", lambda r, w=w, d=d: odd(r, w, d))
 
 

@@ -76,12 +76,12 @@ def put(reg, manifest, *references):
     return sha(data)
 
 
-def kit(reg, layer=LAYER_BYTES, size=None):
+def kit(reg, layer=LAYER_BYTES, size=None, spec=SPEC, **more):
     entry = describe(layer, LAYER, reg)
     if size is not None:
         entry["size"] = size
     return put(reg, {"schemaVersion": 2, "mediaType": MANIFEST, "artifactType": KIT_TYPE,
-                     "config": describe(SPEC, KIT_TYPE + ".spec+yaml", reg), "layers": [entry]}, "1")
+                     "config": describe(spec, KIT_TYPE + ".spec+yaml", reg), "layers": [entry], **more}, "1")
 
 
 def image_layout(row, reg, busybox):
