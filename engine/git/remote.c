@@ -7,9 +7,6 @@
 #include "remote.h"
 #include "sbx/cache.h"
 
-/* One connection's options; the job is what the callbacks get. */
-static git_remote_callbacks callbacks_of(struct git_job *job);
-
 static int on_transfer(const git_indexer_progress *p, void *payload)
 {
     struct git_job *job = payload;
@@ -26,6 +23,7 @@ static int on_words(const char *text, int len, void *payload)
     return 0;
 }
 
+/* One connection's; the job is what they get. */
 static git_remote_callbacks callbacks_of(struct git_job *job)
 {
     return (git_remote_callbacks){ .version = GIT_REMOTE_CALLBACKS_VERSION,
@@ -69,6 +67,12 @@ static enum sbx_code failed(const struct sbx_git2 *git, const struct git_job *jo
                            "no log-in for %.200s that works; git itself must be able to fetch it "
                            "(git credential)",
                            url);
+    if (strstr(text, "objectformat") || strstr(text, "REF pkt-line"))
+        return sbx_err_set(
+            err, SBX_UNSUPPORTED,
+            "%.200s: %.200s; repositories with SHA-256 commits and shallow ones cannot be "
+            "read",
+            url, text);
     if (strstr(text, "redirect"))
         return sbx_err_set(err, SBX_UNAVAILABLE, "%.200s: %.300s: write the address it is at now",
                            url, text);
@@ -81,14 +85,21 @@ static enum sbx_code failed(const struct sbx_git2 *git, const struct git_job *jo
                        "%.200s: %.300s", url, text);
 }
 
-static bool have(const struct sbx_git2 *git, git_repository *repo, const git_oid *id)
+/* An annotated tag has an id too, which looks like a commit's. */
+static enum sbx_code be_commit(const struct sbx_git2 *git, const struct git_job *job,
+                               const git_object *o, struct sbx_err *err)
 {
-    git_commit *c = NULL;
+    const char *kind = git->object_type2string(git->object_type(o));
+    git_object *commit = NULL;
+    char text[41] = "<its commit>";
 
-    if (git->commit_lookup(&c, repo, id))
-        return false;
-    git->commit_free(c);
-    return true;
+    if (git->object_type(o) == GIT_OBJECT_COMMIT)
+        return SBX_OK;
+    if (!git->object_peel(&commit, o, GIT_OBJECT_COMMIT))
+        git->oid_tostr(text, sizeof(text), git->object_id(commit));
+    git->object_free(commit);
+    return sbx_err_set(err, SBX_SCHEMA, "%.200s: %s is a %s, not a commit; write #ref=%s",
+                       job->source->url, job->source->commit, kind, text);
 }
 
 /*
@@ -121,7 +132,8 @@ static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, str
     char *all[] = { (char *)"+refs/*:refs/sbx/all/*" };
     const git_strarray specs[] = { { by_id, 1 }, { usual, 2 }, { all, 1 } };
     git_remote *remote = NULL;
-    bool found = false;
+    git_object *found = NULL;
+    enum sbx_code rc;
     int code;
 
     snprintf(one, sizeof(one), "+%.40s:refs/sbx/pinned", job->source->commit);
@@ -131,15 +143,18 @@ static enum sbx_code fetch(const struct sbx_git2 *git, git_repository *repo, str
             break;
         job->asked_helper = false;
         code = git->remote_fetch(remote, &specs[i], &opts, NULL);
-        found = !code &&
-                have(git, repo, id); /* not asked after a failure: it would hide its words */
+        if (!code) /* not asked after a failure: it would hide its words */
+            git->object_lookup(&found, repo, id, GIT_OBJECT_ANY);
     }
     git->remote_free(remote);
     if (found)
-        return SBX_OK;
-    return code ? failed(git, job, code, err)
-                : sbx_err_set(err, SBX_NOT_FOUND, "%.200s has no commit %s", job->source->url,
-                              job->source->commit);
+        rc = be_commit(git, job, found, err);
+    else
+        rc = code ? failed(git, job, code, err)
+                  : sbx_err_set(err, SBX_NOT_FOUND, "%.200s has no commit %s", job->source->url,
+                                job->source->commit);
+    git->object_free(found);
+    return rc;
 }
 
 enum sbx_code git_bring(struct git_job *job, struct sbx_err *err)
@@ -185,23 +200,34 @@ static const git_oid *pick(const git_remote_head **heads, size_t n, const char *
     return NULL;
 }
 
+/* What a name is: of an annotated tag its commit, which follows. */
+static const git_oid *commit_of(const git_remote_head **heads, size_t n, size_t i)
+{
+    size_t len = strlen(heads[i]->name);
+    bool tag = i + 1 < n && !strncmp(heads[i + 1]->name, heads[i]->name, len) &&
+               !strcmp(heads[i + 1]->name + len, "^{}");
+
+    return &heads[tag ? i + 1 : i]->oid;
+}
+
 /* A beginning of a commit, where it is a branch or tag; two commits with it: none. */
 static const git_oid *complete(const struct sbx_git2 *git, const git_remote_head **heads, size_t n,
                                const char *name)
 {
     size_t len = name ? strlen(name) : 0;
-    const git_oid *found = NULL;
+    const git_oid *found = NULL, *id;
     char text[41];
 
     if (len < 7 || strspn(name, "0123456789abcdefABCDEF") != len)
         return NULL;
     for (size_t i = 0; i < n; i++) {
+        id = commit_of(heads, n, i);
         git->oid_tostr(text, sizeof(text), &heads[i]->oid);
-        if (strncasecmp(text, name, len) || (found && git->oid_equal(found, &heads[i]->oid)))
+        if (strncasecmp(text, name, len) || (found && git->oid_equal(found, id)))
             continue;
         if (found)
             return NULL;
-        found = &heads[i]->oid;
+        found = id;
     }
     return found;
 }

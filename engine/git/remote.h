@@ -81,7 +81,6 @@ struct git_walk {
     git_repository *repo;
     struct git_job *job; /* NULL: nobody watches */
     size_t files;
-    long long bytes;          /* of files */
     char path[GIT_PATH_SIZE]; /* of the entry */
 };
 /* What is done with each; any code but SBX_OK ends the walk. */

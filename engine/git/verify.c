@@ -27,26 +27,53 @@ static enum sbx_code no_entry(const struct git_walk *w, struct sbx_err *err)
     return errno == EACCES ? differs(w, "cannot be read", err) : sbx_err_errno(err, "%s", w->path);
 }
 
-/* Everything in a directory is also in its tree; a submodule (NULL) has nothing. */
+/* Old tools wrote trees that are not in order, in which libgit2 does not find everything. */
+static bool has(const struct sbx_git2 *git, const git_tree *tree, const char *name)
+{
+    if (git->tree_entry_byname(tree, name))
+        return true;
+    for (size_t i = 0; i < git->tree_entrycount(tree); i++)
+        if (!strcmp(git->tree_entry_name(git->tree_entry_byindex(tree, i)), name))
+            return true;
+    return false;
+}
+
+/* The next entry of a directory, or NULL. */
+static const char *next(DIR *d)
+{
+    struct dirent *e;
+
+    do
+        e = readdir(d);
+    while (e && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")));
+    return e ? e->d_name : NULL;
+}
+
+/* Nothing is in a directory but what is in its tree, as the walk finds out; a submodule (NULL) has nothing. */
 static enum sbx_code no_more(struct git_walk *w, const git_tree *tree, int dir, struct sbx_err *err)
 {
     int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = again < 0 ? NULL : fdopendir(again);
-    struct dirent *e;
-    enum sbx_code rc = SBX_OK;
+    size_t want = tree ? w->git->tree_entrycount(tree) : 0, n = 0;
+    const char *name = NULL;
 
     if (!d) {
         if (again >= 0)
             close(again);
         return no_entry(w, err);
     }
-    while (!rc && (e = readdir(d)))
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
-            !(tree && w->git->tree_entry_byname(tree, e->d_name)))
-            rc = sbx_err_set(err, SBX_CONFLICT, "%s%s%s was added", w->path, *w->path ? "/" : "",
-                             e->d_name);
+    while (n <= want && next(d))
+        n++;
+    if (n > want) {
+        rewinddir(d);
+        do
+            name = next(d);
+        while (name && tree && has(w->git, tree, name));
+    }
+    if (name)
+        sbx_err_set(err, SBX_CONFLICT, "%s%s%s was added", w->path, *w->path ? "/" : "", name);
     closedir(d);
-    return rc;
+    return name ? SBX_CONFLICT : SBX_OK;
 }
 
 /* A directory's mode is the umask's, but for the mark. */

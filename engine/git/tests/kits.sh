@@ -15,13 +15,7 @@ pulled=$(git -C strict.git commit-tree -p "$one" -m pulled "$one^{tree}")
 git -C strict.git update-ref refs/pull/1/head "$pulled"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.crt -days 2 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
-python3 "$SBX_SOURCE_DIR/engine/git/tests/server.py" "$work" requests tls.crt tls.key >port &
-pids="$pids $!"
-for ((i = 0; i < 6000; i++)); do
-    [ -s port ] && break
-    sleep 0.01 # poll interval; the loop ends when the port is told
-done
-read -r port tls < <(cat port)
+serve tls.crt tls.key
 http=git+http://127.0.0.1:$port/served.git
 strict=git+http://127.0.0.1:$port/strict.git
 private=git+http://127.0.0.1:$port/private/served.git

@@ -35,3 +35,14 @@ git -C repo submodule --quiet add "$work/sub" kits/tools/sub 2>/dev/null
 spec sandbox agent 'sandbox: { image: "x:1" }' >repo/kits/agent/spec.yaml
 git -C repo commit -qam three
 three=$(git -C repo rev-parse HEAD)
+
+# serve [CERTIFICATE KEY]: all below $work over http; $port, $tls; the file requests gets a line for each request
+serve() {
+    python3 "$SBX_SOURCE_DIR/engine/git/tests/server.py" "$work" requests "$@" >port &
+    pids="$pids $!"
+    for ((i = 0; i < 6000; i++)); do
+        [ -s port ] && break
+        sleep 0.01 # poll interval; the loop ends when the port is told
+    done
+    read -r port tls < <(cat port)
+}

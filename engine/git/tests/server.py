@@ -4,7 +4,7 @@
 usage: server.py ROOT LOG [CERTIFICATE KEY]    prints its port (and that of TLS); LOG gets a line for each request
 
 /private/...  wants hugo:s3cret      /moved/...  is at /...      /away/...  is on another host, which wants a log-in
-/error/...    403 with a text
+/error/...    403 with a text                    /cut/...    the reply with objects ends in its middle
 """
 import base64
 import os
@@ -46,9 +46,11 @@ class Handler(BaseHTTPRequestHandler):
             if given != WANT:
                 return self.empty(401, WWW_Authenticate='Basic realm="test"')
             return self.serve(rest)
+        if kind == "cut":
+            return self.serve(rest, self.command == "POST")
         return self.serve(self.path)
 
-    def serve(self, path):
+    def serve(self, path, cut=False):
         path, _, query = path.partition("?")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         env = {**os.environ, "GIT_PROJECT_ROOT": ROOT, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
@@ -65,7 +67,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Content-Length", str(len(rest)))
         self.end_headers()
-        self.wfile.write(rest)
+        self.wfile.write(rest[:len(rest) // 2] if cut else rest)
+        self.close_connection = self.close_connection or cut
 
     do_POST = do_GET
 

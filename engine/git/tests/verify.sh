@@ -19,7 +19,7 @@ blob=$(git hash-object -w kits/tools/spec.yaml)
 # shellcheck disable=SC2001 # no shell has it
 odd() { printf '%s\0%b' "$1" "$(sed 's/../\\x&/g' <<<"$2")"; }
 none=$(git hash-object -t tree -w /dev/null)
-old=$({ odd '100664 group' "$blob"; odd '100777 many' "$blob"; odd '040000 zero' "$none"; } | git hash-object -t tree -w --literally --stdin)
+old=$({ odd '100664 group' "$blob"; odd '100777 many' "$blob"; odd '040000 zero' "$none"; odd '106755 before' "$blob"; } | git hash-object -t tree -w --literally --stdin)
 all=$({ git ls-tree HEAD; printf '040000 tree %s\told\n' "$old"; } | git mktree)
 all=$(git commit-tree -p HEAD -m odd "$all")
 git update-ref refs/heads/all "$all"
@@ -52,6 +52,7 @@ changed "kits/tools/sub has another mode" 'chmod 755 kits/tools/sub'            
 changed "kits/twin has another mode" 'chmod +t kits/twin'
 changed "kits/tools/sub/x was added" 'touch kits/tools/sub/x'
 changed "more was added" 'touch more'
+changed "old/x was added" 'touch old/x'
 changed "kits/twin/deep/.git was added" 'mkdir kits/twin/deep/.git'
 changed "old/zero/x was added" 'ln -s /etc/passwd old/zero/x'
 changed "$home/deep/er/f is missing" "rm $home/deep/er/f"

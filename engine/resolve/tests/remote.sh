@@ -20,14 +20,8 @@ git clone -q --bare repo served.git
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout tls.key -out tls.crt -days 2 \
     -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null
 export SSL_CERT_FILE=$work/tls.crt
-python3 "$SBX_SOURCE_DIR/engine/git/tests/server.py" "$work" requests tls.crt tls.key >port &
-gitpid=$!
-pids="$pids $gitpid"
-for ((i = 0; i < 6000; i++)); do
-    [ -s port ] && break
-    sleep 0.01 # poll interval; the loop ends when the port is told
-done
-read -r _ tls < <(cat port)
+serve tls.crt tls.key
+gitpid=${pids##* }
 git=git+https://localhost:$tls/served.git
 tools="$git#ref=$two&dir=kits/tools" # environment TOOLS: two
 registry plain

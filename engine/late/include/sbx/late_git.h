@@ -36,6 +36,7 @@
     X(odb_free)                                                                                    \
     X(odb_add_backend)                                                                             \
     X(odb_read)                                                                                    \
+    X(odb_read_header)                                                                             \
     X(odb_write)                                                                                   \
     X(odb_hash)                                                                                    \
     X(odb_hashfile)                                                                                \
@@ -43,6 +44,11 @@
     X(odb_object_size)                                                                             \
     X(odb_object_type)                                                                             \
     X(odb_object_free)                                                                             \
+    X(object_lookup)                                                                               \
+    X(object_peel)                                                                                 \
+    X(object_id)                                                                                   \
+    X(object_type)                                                                                 \
+    X(object_free)                                                                                 \
     X(object_type2string)                                                                          \
     X(object_string2type)                                                                          \
     X(mempack_new)                                                                                 \
