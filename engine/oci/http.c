@@ -253,6 +253,29 @@ static bool passes(CURLcode code)
            code == CURLE_HTTP2_STREAM;
 }
 
+/* Certificates that are missing: ours or theirs. Told by what libcurl and OpenSSL say of a handshake. */
+static bool wants_ours(const char *why)
+{
+    /* The second is of libcurl 7.88, which looks who it was when the other end is gone. */
+    return (strstr(why, "alert") && strstr(why, "certificate")) || strstr(why, "getpeername");
+}
+
+/* Where certificates belong; "": the error is another one. */
+static void hint_at_certificates(const struct sbx_http *h, CURLcode code, const char *why, char *out,
+                                 size_t size)
+{
+    char dir[4096];
+
+    sbx_tls_user_dir("docker", h->host, dir, sizeof(dir));
+    out[0] = '\0';
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        snprintf(out, size, "; if the registry has a CA of its own, put it into /etc/docker/certs.d/%s/ca.crt or "
+                            "%.300s/ca.crt", h->host, dir);
+    else if (wants_ours(why))
+        snprintf(out, size, "; if it wants a certificate of yours, put NAME.cert and NAME.key into "
+                            "/etc/docker/certs.d/%s or %.300s", h->host, dir);
+}
+
 static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code, const char *url,
                            struct sbx_err *err)
 {
@@ -261,24 +284,20 @@ static enum sbx_code broke(struct sbx_http *h, struct sbx_call *c, CURLcode code
                                                      : h->curl->easy_strerror(code);
     const char *host = strstr(url, "://") + 3;
     int len = (int)strcspn(host, "/");
-    char dir[4096];
+    char hint[1000] = "";
     long proxy = 0;
 
     h->curl->easy_getinfo(h->h, CURLINFO_HTTP_CONNECTCODE, &proxy);
     c->passing = passes(code) && (proxy < 400 || proxy >= 500); /* what a proxy forbids stays forbidden */
     c->no_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_COULDNT_CONNECT ||
                 code == CURLE_COULDNT_RESOLVE_HOST; /* whom only a proxy for http knows */
-    if (code == CURLE_PEER_FAILED_VERIFICATION) {
-        sbx_tls_user_dir("docker", h->host, dir, sizeof(dir));
-        return sbx_err_set(err, SBX_UNAVAILABLE,
-                           "%.*s: %.300s; if the registry has a CA of its own, put it into "
-                           "/etc/docker/certs.d/%s/ca.crt or %.300s/ca.crt",
-                           len, host, why, h->host, dir);
-    }
-    if (code == CURLE_OPERATION_TIMEDOUT)
-        return sbx_err_set(err, SBX_TIMEOUT, "%.*s: %.300s", len, host, why);
-    return sbx_err_set(err, code == CURLE_OUT_OF_MEMORY ? SBX_NO_MEMORY : SBX_UNAVAILABLE,
-                       "%.*s: %.300s", len, host, why);
+    if (!strncmp(url, "https:", 6))
+        hint_at_certificates(h, code, why, hint, sizeof(hint));
+    return sbx_err_set(err,
+                       code == CURLE_OPERATION_TIMEDOUT ? SBX_TIMEOUT
+                       : code == CURLE_OUT_OF_MEMORY    ? SBX_NO_MEMORY
+                                                        : SBX_UNAVAILABLE,
+                       "%.*s: %.300s%s", len, host, why, hint);
 }
 
 static enum sbx_code once(struct sbx_http *h, struct sbx_call *c, const char *url, bool at_home,

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -217,6 +217,180 @@ def test_image_of_schema_1():
     done = sbx("kit", "pull", f"{host}/x/kit@sha256:" + hashlib.sha256(
         b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}').hexdigest(), work + "/no")
     check("nor is it a kit", "not a manifest of schemaVersion 2" in done.stderr, done)
+    server.shutdown()
+
+
+class Keeper(Registry):
+    """Takes what is sent, too: the server's `blobs` and `manifests`, by repository and digest or tag."""
+
+    def rule(self):
+        url = urlsplit(self.path)
+        repository, _, rest = url.path[4:].rpartition("/manifests/") if "/manifests/" in url.path else url.path[4:].partition("/blobs/")
+        blobs, manifests = self.server.blobs, self.server.manifests
+        if "/manifests/" in url.path and self.command == "PUT":
+            manifests[repository, rest] = manifests[repository, digest(self.body)] = (self.headers["Content-Type"], self.body)
+            self.answer(201)
+        elif (repository, rest) in manifests and self.command in ("GET", "HEAD"):
+            kind, text = manifests[repository, rest]
+            self.answer(200, text, Content_Type=kind, Docker_Content_Digest=digest(text))
+        elif (repository, rest) in blobs and self.command in ("GET", "HEAD"):
+            self.answer(200, blobs[repository, rest])
+        elif self.command == "POST" and "mount" in url.query:
+            asked = parse_qs(url.query)
+            blobs[repository, asked["mount"][0]] = blobs[asked["from"][0], asked["mount"][0]]
+            self.answer(201, Location="/x")
+        elif self.command == "POST":
+            self.answer(202, Location=url.path + "1")
+        elif self.command == "PUT":
+            blobs[repository, parse_qs(url.query)["digest"][0]] = self.body
+            self.answer(201)
+        else:
+            return False
+        return True
+
+
+def keep(rule=None):
+    handler = type("Ruled", (Keeper,), {"rule": lambda self: rule(self) or Keeper.rule(self)}) if rule else Keeper
+    server, host = serve(handler=handler)
+    server.blobs, server.manifests = {}, {}
+    return server, host
+
+
+def write_kit(name, text):
+    os.makedirs(f"{work}/{name}", exist_ok=True)
+    with open(f"{work}/{name}/spec.yaml", "w", encoding="utf-8") as f:
+        f.write(text)
+    return f"{work}/{name}"
+
+
+def bearer(tokens, good=()):
+    """A registry that wants tokens, with `good` each for one request; `tokens` gets the queries for them."""
+    lock = threading.Lock()
+
+    def rule(self):
+        with lock:
+            if self.path.startswith("/token"):
+                tokens.append(urlsplit(self.path).query)
+                if good != ():
+                    good.add(f"Bearer t{len(tokens)}")
+                self.answer(200, json.dumps({"token": f"t{len(tokens)}"}).encode())
+                return True
+            given = self.headers.get("Authorization", "-")
+            if given.startswith("Bearer t") and (good == () or given in good):
+                if good != ():
+                    good.remove(given)
+                return False
+        realm = f'Bearer realm="http://{self.headers["Host"]}/token",service="s"'
+        self.refuse(401, "UNAUTHORIZED", "a token, please", WWW_Authenticate=realm)
+        return True
+    return rule
+
+
+def test_tokens_that_expire():
+    tokens = []
+    server, host = serve(bearer(tokens, set()))
+    done = sbx("kit", "pull", f"{host}/x/kit@{digest(KIT)}", work + "/tokens")
+    check("a token that is no longer good is asked for anew", done.returncode == 0 and len(tokens) >= 2, (done, tokens))
+    check("for what is done", all(parse_qs(q)["scope"] == ["repository:x/kit:pull"] for q in tokens), tokens)
+    server.shutdown()
+
+
+def test_uploads_mounts_and_their_scopes():
+    tokens = []
+    server, host = keep(bearer(tokens))
+    config = b"{}"
+    image = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "layers": [], "config": {
+        "mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest(config), "size": 2}}).encode()
+    server.blobs["base", digest(config)] = config
+    server.manifests["base", "1"] = server.manifests["base", digest(image)] = (MANIFEST, image)
+    kit = write_kit("agent", f'schemaVersion: "2"\nkind: sandbox\nname: agent\nsandbox: {{ image: "{host}/base:1" }}\n')
+    done = sbx("kit", "push", kit, f"{host}/me/agent:1")
+    check("pushed", done.returncode == 0, done)
+    check("the anchor is the image", server.manifests.get(("me/agent", "_kit_1")) == (MANIFEST, image), server.manifests.keys())
+    posts = [path for command, path, _ in server.log if command == "POST"]
+    check("its blob was mounted", f"/v2/me/agent/blobs/uploads/?mount={digest(config)}&from=base" in posts, posts)
+    check("a mount asks for both scopes, one a parameter",
+          ["repository:me/agent:pull,push", "repository:base:pull"] in [parse_qs(q)["scope"] for q in tokens], tokens)
+    server.log.clear()
+    done = sbx("kit", "push", kit, f"{host}/me/agent:2")
+    sent = [f"{command} {path}" for command, path, given in server.log if given != "-" and command in ("POST", "PUT", "PATCH")]
+    check("what is there is asked for and not sent", done.returncode == 0 and sorted(sent) == [
+        "PUT /v2/me/agent/manifests/2", "PUT /v2/me/agent/manifests/_kit_2"], sent)
+    server.shutdown()
+
+
+def test_deleting_by_tag():
+    """202: the tag is gone. 400 and 405: not by tag, so by digest."""
+    for status in (202, 400, 405):
+        gone = []
+
+        def rule(self, status=status, gone=gone):
+            if self.command == "DELETE":
+                reference = self.path.rpartition("/")[2]
+                gone.append(reference)
+                if status == 202 or ":" in reference:
+                    self.answer(202)
+                else:
+                    self.refuse(status, "UNSUPPORTED", "not by tag")
+                return True
+            if self.path.endswith("/tags/list"):
+                self.answer(200, b'{"tags": ["1", "2"]}')
+                return True
+            return False
+        server, host = serve(rule)
+        done = sbx("kit", "delete", f"{host}/x/kit:1")
+        check(f"{status}: deleted", done.returncode == 0 and gone == (["1"] if status == 202 else ["1", digest(KIT)]), (done, gone))
+        server.shutdown()
+
+
+def certificates():
+    """A CA, a server's and a client's certificate."""
+    def run(*words):
+        subprocess.run(["openssl", *words], cwd=work, check=True, capture_output=True)
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    run("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=ca")
+    for name in ("server", "client"):
+        run("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        with open(f"{work}/{name}.ext", "w", encoding="utf-8") as f:
+            f.write("subjectAltName=IP:127.0.0.1\n")
+        run("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", f"{name}.pem",
+            "-days", "2", "-extfile", f"{name}.ext")
+
+
+def test_certificates_of_clients():
+    certificates()
+    server = Server(("127.0.0.1", 0), Registry)
+    server.log = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(work + "/server.pem", work + "/server.key")
+    context.load_verify_locations(work + "/ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True, args=(0.02,)).start()
+    host = f"127.0.0.1:{server.server_port}"
+    resolve, want = ("kit", "resolve", f"{host}/x/kit:1"), f"oci://{host}/x/kit@{digest(KIT)}"
+    for tool in ("docker", "containers"):
+        place = f"{work}/config/{tool}/certs.d/{host}"
+        os.makedirs(place)
+        shutil.copy(work + "/ca.pem", place + "/ca.crt")
+        done = sbx(*resolve)
+        check(f"{tool}: without one it is refused", done.returncode == 1 and "put NAME.cert and NAME.key into" in done.stderr, done)
+        shutil.copy(work + "/client.pem", place + "/client.cert")
+        done = sbx(*resolve)
+        check(f"{tool}: a certificate without its key is told", done.returncode == 1 and "client.key" in done.stderr, done)
+        shutil.copy(work + "/client.key", place + "/client.key")
+        done = sbx(*resolve)
+        check(f"{tool}: with both it is let in", done.stdout.strip() == want, done)
+        whole = place
+        if os.geteuid() == 0 and os.path.isdir(f"/etc/{tool}"):  # the system's, in a mount namespace of its own
+            script = (f"mount -t tmpfs none /etc/{tool} && mkdir -p /etc/{tool}/certs.d && cp -r {whole} /etc/{tool}/certs.d/ && "
+                      f"HOME={work}/none XDG_CONFIG_HOME={work}/none XDG_CACHE_HOME={work}/none exec {SBX} " + " ".join(resolve))
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+            if "unshare" in done.stderr or "mount" in done.stderr:
+                print(f"not tried: /etc/{tool}/certs.d: {done.stderr.strip()}")
+            else:
+                check(f"/etc/{tool}/certs.d", done.stdout.strip() == want, done)
+        shutil.rmtree(place)
     server.shutdown()
 
 
