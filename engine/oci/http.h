@@ -73,6 +73,7 @@ struct sbx_call {
     void *sink_ctx;
     long limit_ms; /* 0: none */
     size_t max;    /* bytes of `text` of a good answer */
+    unsigned pages; /* of a list that came so far, but the last */
     /* what came */
     long status;
     const char *answered; /* the address that did, behind redirects */

@@ -187,6 +187,9 @@ enum sbx_code registry_next_page(struct sbx_registry *r, struct sbx_call *c, str
     there = next ? sbx_url_origin(&r->http, c->arena, next) : NULL;
     if (!home || !there || strcmp(home, there) != 0)
         return sbx_err_set(err, SBX_SCHEMA, "%s continues its list elsewhere: %.200s", r->host, link);
+    if (++c->pages == PAGES_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "%s continues its list over more than %d pages", r->host,
+                           PAGES_MAX);
     c->url = next;
     return SBX_OK;
 }

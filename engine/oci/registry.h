@@ -15,6 +15,7 @@
 #define ATTEMPTS_MAX 5       /* without progress: 0.25 + 0.5 + 1 + 2 seconds of waiting */
 #define WAIT_FIRST_MS 250    /* doubles with each attempt */
 #define WAIT_MAX_MS 60000    /* of a Retry-After that is obeyed; past it a user would rather know */
+#define PAGES_MAX 1000       /* of a list; registries put at least a hundred entries on each */
 #define URL_MAX 8192         /* bytes of an address; upload locations of clouds are some KiB */
 #define TOKEN_MAX 65536      /* bytes of a token; they are some KiB */
 

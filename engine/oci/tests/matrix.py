@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import matrix_cache  # noqa: E402,F401 # each adds its rows
 import matrix_content  # noqa: E402,F401
 import matrix_disk  # noqa: E402,F401
+import matrix_lists  # noqa: E402,F401
 import matrix_login  # noqa: E402,F401
 import matrix_manifest  # noqa: E402,F401
 import matrix_network  # noqa: E402,F401
