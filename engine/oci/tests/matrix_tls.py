@@ -134,3 +134,33 @@ for what in WRONG:
                 continue
             row(f"{w.__name__.lower()} {p}: redirect to {what}", lambda r, w=w, p=p, x=what: away(r, w, p, x, "away"))
         row(f"{w.__name__.lower()}: token server with {what}", lambda r, w=w, x=what: away(r, w, "manifest", x, "realm"))
+
+
+# --- from TLS to where there is none: not even when all else is right
+def down(r, w, p):
+    trust(r)
+    t = w(r, p, certificate=make("good"))
+    r.reg.misbehave(t.at, "away", "http")
+    t.fails(1, "redirected from https to plain http")
+    r.check("nothing got through", [x for x in r.reg.log if x.startswith("away")], [])
+    r.reg.behave()
+    t.succeeds()
+
+
+def upload_down(r):
+    trust(r)
+    t = Push(r, "config", certificate=make("good"))
+
+    def hook(h):
+        if h.command == "POST":
+            h.drain()
+            h.answer(202, Location=f"http://{r.reg.other}/v2/x/blobs/uploads/1")
+        return h.command == "POST"
+    r.reg.hook = hook
+    t.fails(1, "sent without TLS")
+    r.check("nothing got through", [x for x in r.reg.log if x.startswith("away")], [])
+
+
+for w, p in ((Pull, "manifest"), (Pull, "layer"), (Pull, "image"), (Push, "manifest"), (Push, "layer")):
+    row(f"{w.__name__.lower()} {p}: redirect from TLS to plain HTTP", lambda r, w=w, p=p: down(r, w, p))
+row("push: an upload from TLS to plain HTTP", upload_down)
