@@ -102,11 +102,11 @@ enum sbx_code sbx_box_peek(struct sbx_engine *e, const char *name, struct sbx_bo
     return rc;
 }
 
-static enum sbx_runtime_kind kind_of(const char *name)
+enum sbx_runtime_kind sbx_box_runtime_kind(const struct sbx_box *box)
 {
-    if (!strcmp(name, "docker"))
+    if (!strcmp(box->record.runtime, "docker"))
         return SBX_RUNTIME_DOCKER;
-    return !strcmp(name, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
+    return !strcmp(box->record.runtime, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
 }
 
 enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err)
@@ -127,17 +127,15 @@ enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err)
                            box->name, box->name);
     rc = sbx_planfile_read(box, err);
     if (!rc)
-        rc = sbx_engine_runtime(box->e, kind_of(box->record.runtime), &box->rt, err);
+        rc = sbx_engine_runtime(box->e, sbx_box_runtime_kind(box), &box->rt, err);
     if (rc)
         return sbx_err_wrap(err, rc, "sandbox %s", box->name);
     box->info = sbx_runtime_info(box->rt);
     return SBX_OK;
 }
 
-enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err)
+static enum sbx_code save(struct sbx_box *box, bool durable, struct sbx_err *err)
 {
-    bool first = !box->record.container && !box->record.generation;
-    bool durable = first || box->record.phase != SBX_STATE_CREATING;
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
     enum sbx_code rc = sbx_state_text(&box->record, &text, err);
 
@@ -145,6 +143,23 @@ enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err)
         rc = durable ? sbx_file_write(box->dirfd, "sandbox.json", text.ptr, text.len, 0600, err)
                      : sbx_put(box, "sandbox.json", text.ptr, text.len, 0600, err);
     return rc ? sbx_err_wrap(err, rc, "state of sandbox %s", box->name) : SBX_OK;
+}
+
+enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err)
+{
+    bool first = !box->record.container && !box->record.generation;
+    bool engine = box->info && box->info->kind == SBX_RUNTIME_DOCKER;
+
+    return save(box, box->record.phase != SBX_STATE_CREATING || (first && engine), err);
+}
+
+enum sbx_code sbx_box_settle(struct sbx_box *box, enum sbx_state_phase phase, struct sbx_err *err)
+{
+    enum sbx_code rc;
+
+    box->record.phase = phase;
+    rc = save(box, false, err);
+    return rc ? rc : sbx_put_settle(box, err);
 }
 
 void sbx_box_unlock(struct sbx_box *box)

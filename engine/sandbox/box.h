@@ -113,8 +113,15 @@ SBX_MUST_USE enum sbx_code sbx_box_peek(struct sbx_engine *e, const char *name,
 SBX_MUST_USE enum sbx_code sbx_box_broken(struct sbx_box *box, struct sbx_err *err);
 /** Of a locked box: it must exist and be usable; loads plan and runtime. */
 SBX_MUST_USE enum sbx_code sbx_box_open(struct sbx_box *box, struct sbx_err *err);
-/** Write the record: synced once the sandbox is ready, and at its beginning. */
+enum sbx_runtime_kind sbx_box_runtime_kind(const struct sbx_box *box); /**< as recorded */
+/**
+ * Write the record. Synced once the sandbox is ready; until then only before an Engine makes something
+ * for it, since that outlives a power failure.
+ */
 SBX_MUST_USE enum sbx_code sbx_box_save(struct sbx_box *box, struct sbx_err *err);
+/** End of a create: the record in its last phase, and all that belongs to it synced. */
+SBX_MUST_USE enum sbx_code sbx_box_settle(struct sbx_box *box, enum sbx_state_phase phase,
+                                          struct sbx_err *err);
 void sbx_box_unlock(struct sbx_box *box);
 void sbx_box_release(struct sbx_box *box);
 SBX_DEFINE_AUTO(sbx_box, sbx_box_release);
@@ -124,9 +131,12 @@ const char *sbx_now(struct sbx_arena *arena); /**< RFC 3339, UTC, milliseconds *
 SBX_MUST_USE enum sbx_code sbx_out_of_memory(struct sbx_err *err);
 
 /* ---- put.c ---- */
+#define SBX_ROOTS_FILE "upstream-ca.pem" /* what --upstream-ca gave */
 /** Replace a small file below the box's directory, atomically, without a sync. */
 SBX_MUST_USE enum sbx_code sbx_put(struct sbx_box *box, const char *path, const void *data,
                                    size_t len, mode_t mode, struct sbx_err *err);
+/** Sync what a sandbox consists of, all together. */
+SBX_MUST_USE enum sbx_code sbx_put_settle(struct sbx_box *box, struct sbx_err *err);
 
 /* ---- state.c: sandbox.json ---- */
 SBX_MUST_USE enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena,
@@ -146,8 +156,7 @@ SBX_MUST_USE enum sbx_code sbx_history_add(struct sbx_box *box, const char *even
 SBX_MUST_USE enum sbx_code sbx_history_verify(const char *path, struct sbx_err *err);
 
 /* ---- ca.c ---- */
-/** Make ca/ unless it is there. */
-SBX_MUST_USE enum sbx_code sbx_ca_ensure(struct sbx_box *box, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_ca_make(struct sbx_box *box, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem,
                                        struct sbx_err *err);
 

@@ -66,18 +66,18 @@ static X509 *make_cert(EVP_PKEY *key, const char *name)
     return NULL;
 }
 
-static enum sbx_code save(int dir, const char *name, BIO *bio, struct sbx_err *err)
+static enum sbx_code save(struct sbx_box *box, const char *path, BIO *bio, struct sbx_err *err)
 {
     char *data = NULL;
     long len = BIO_get_mem_data(bio, &data);
 
-    return sbx_file_write(dir, name, data, (size_t)len, 0600, err);
+    return sbx_put(box, path, data, (size_t)len, 0600, err);
 }
 
-static enum sbx_code make(int dir, const char *name, struct sbx_err *err)
+static enum sbx_code make(struct sbx_box *box, struct sbx_err *err)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
-    X509 *cert = key ? make_cert(key, name) : NULL;
+    X509 *cert = key ? make_cert(key, box->name) : NULL;
     BIO *key_pem = BIO_new(BIO_s_secmem()), *cert_pem = BIO_new(BIO_s_mem());
     enum sbx_code rc;
 
@@ -86,9 +86,9 @@ static enum sbx_code make(int dir, const char *name, struct sbx_err *err)
         !PEM_write_bio_X509(cert_pem, cert))
         rc = sbx_err_set(err, SBX_FAILED, "OpenSSL cannot make it");
     else
-        rc = save(dir, "key.pem", key_pem, err);
-    if (!rc) /* last: its presence says that both are there */
-        rc = save(dir, "cert.pem", cert_pem, err);
+        rc = save(box, "ca/key.pem", key_pem, err);
+    if (!rc)
+        rc = save(box, "ca/cert.pem", cert_pem, err);
     BIO_free(key_pem);
     BIO_free(cert_pem);
     X509_free(cert);
@@ -96,20 +96,13 @@ static enum sbx_code make(int dir, const char *name, struct sbx_err *err)
     return rc;
 }
 
-enum sbx_code sbx_ca_ensure(struct sbx_box *box, struct sbx_err *err)
+enum sbx_code sbx_ca_make(struct sbx_box *box, struct sbx_err *err)
 {
-    SBX_AUTO_FD int dir = -1;
-    struct stat st;
     enum sbx_code rc;
 
-    if (mkdirat(box->dirfd, "ca", 0700) && errno != EEXIST)
+    if (mkdirat(box->dirfd, "ca", 0700))
         return sbx_err_errno(err, "%s/ca", box->dir);
-    dir = openat(box->dirfd, "ca", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return sbx_err_errno(err, "%s/ca", box->dir);
-    if (!fstatat(dir, "cert.pem", &st, AT_SYMLINK_NOFOLLOW))
-        return SBX_OK;
-    rc = make(dir, box->name, err);
+    rc = make(box, err);
     return rc ? sbx_err_wrap(err, rc, "certificate authority of sandbox %s", box->name) : SBX_OK;
 }
 

@@ -99,13 +99,6 @@ static enum sbx_code remove_from(struct sbx_box *box, struct sbx_runtime *rt, st
     return rc;
 }
 
-static enum sbx_runtime_kind kind_of(const char *name)
-{
-    if (!strcmp(name, "docker"))
-        return SBX_RUNTIME_DOCKER;
-    return !strcmp(name, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
-}
-
 static enum sbx_code remove_runtime_parts(struct sbx_box *box, struct sbx_err *err)
 {
     static const enum sbx_runtime_kind all[] = { SBX_RUNTIME_DOCKER, SBX_RUNTIME_OCI };
@@ -115,7 +108,7 @@ static enum sbx_code remove_runtime_parts(struct sbx_box *box, struct sbx_err *e
     if (rt)
         return remove_from(box, rt, err);
     if (box->has_record) {
-        rc = sbx_engine_runtime(box->e, kind_of(box->record.runtime), &rt, err);
+        rc = sbx_engine_runtime(box->e, sbx_box_runtime_kind(box), &rt, err);
         return rc ? rc : remove_from(box, rt, err);
     }
     if (box->e->runtimes[SBX_RUNTIME_FAKE])

@@ -125,7 +125,7 @@ static enum sbx_code make_state(struct sbx_box *box, const struct sbx_create *c,
     if (!rc)
         rc = sbx_planfile_write(box, err);
     if (!rc)
-        rc = sbx_ca_ensure(box, err);
+        rc = sbx_ca_make(box, err);
     if (!rc)
         rc = sbx_upstream_ca_save(box, c->upstream_ca, err);
     if (!rc)
@@ -177,8 +177,7 @@ static enum sbx_code finish(struct sbx_box *box, struct sbx_err *err)
                                   box->plan->digest, "image", box->record.image_id, "runtime",
                                   box->record.runtime),
                         err);
-    box->record.phase = SBX_STATE_READY;
-    return rc ? rc : sbx_box_save(box, err);
+    return rc ? rc : sbx_box_settle(box, SBX_STATE_READY, err);
 }
 
 /* Kept for a look inside: the state says that it never got ready. */
@@ -186,9 +185,8 @@ static void keep_failed(struct sbx_box *box, const struct sbx_err *why)
 {
     struct sbx_err ignored = SBX_ERR_INIT;
 
-    box->record.phase = SBX_STATE_FAILED;
     (void)!sbx_history_add(box, "failed", json_pack("{s:s}", "error", why->text), &ignored);
-    (void)!sbx_box_save(box, &ignored);
+    (void)!sbx_box_settle(box, SBX_STATE_FAILED, &ignored);
     sbx_event_send(box->e, SBX_EVENT_NOTE, NULL,
                    "Kept as asked: look with \"sbx exec -it %s -- sh\", remove with \"sbx rm %s\"",
                    box->name, box->name);

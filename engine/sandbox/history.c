@@ -50,10 +50,10 @@ static enum sbx_code last_digest(int fd, off_t *ret_end, char out[SBX_DIGEST_TEX
     return SBX_OK;
 }
 
-static enum sbx_code append(int fd, const char *line, size_t len, off_t end)
+static enum sbx_code append(int fd, const char *line, size_t len, off_t end, bool synced)
 {
     return ftruncate(fd, end) || lseek(fd, 0, SEEK_END) < 0 || sbx_write_all(fd, line, len) ||
-                   fsync(fd)
+                   (synced && fsync(fd))
                ? SBX_IO
                : SBX_OK;
 }
@@ -83,8 +83,10 @@ enum sbx_code sbx_history_add(struct sbx_box *box, const char *event, json_t *fi
         rc = sbx_buf_adds(&line, "\n");
     if (rc)
         return sbx_err_set(err, rc, "record %s: too large", event);
-    return append(fd, line.ptr, line.len, end) ? sbx_err_errno(err, "%s/records.jsonl", box->dir)
-                                               : SBX_OK;
+    /* a create syncs all at its end */
+    return append(fd, line.ptr, line.len, end, box->record.phase != SBX_STATE_CREATING)
+               ? sbx_err_errno(err, "%s/records.jsonl", box->dir)
+               : SBX_OK;
 }
 
 static enum sbx_code check(const char *line, char prev[SBX_DIGEST_TEXT_SIZE], size_t number,

@@ -16,7 +16,6 @@
 
 #define RULES_MAX 262144     /* bytes: the gate takes 256 rules */
 #define ROOTS_MAX 1048576    /* bytes; the same bound as the gate's */
-#define ROOTS_FILE "upstream-ca.pem"
 
 /* Who can write it can send any secret anywhere. */
 static enum sbx_code check_private(const char *path, struct sbx_err *err)
@@ -68,11 +67,11 @@ static enum sbx_code put_roots(struct sbx_box *box, json_t *o, struct sbx_err *e
     SBX_AUTO(sbx_buf) pem = SBX_BUF_INIT(ROOTS_MAX);
     enum sbx_code rc;
 
-    if (faccessat(box->dirfd, ROOTS_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+    if (faccessat(box->dirfd, SBX_ROOTS_FILE, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
         return SBX_OK;
-    rc = sbx_file_read(box->dirfd, ROOTS_FILE, &pem, err);
+    rc = sbx_file_read(box->dirfd, SBX_ROOTS_FILE, &pem, err);
     if (!rc && json_object_set_new(o, "upstreamCa", json_stringn(pem.ptr ? pem.ptr : "", pem.len)))
-        rc = sbx_err_set(err, SBX_SCHEMA, "%s/" ROOTS_FILE ": not text", box->dir);
+        rc = sbx_err_set(err, SBX_SCHEMA, "%s/" SBX_ROOTS_FILE ": not text", box->dir);
     return rc;
 }
 
@@ -102,7 +101,7 @@ enum sbx_code sbx_upstream_ca_check(const char *pem, struct sbx_err *err)
 
 enum sbx_code sbx_upstream_ca_save(struct sbx_box *box, const char *pem, struct sbx_err *err)
 {
-    return pem ? sbx_file_write(box->dirfd, ROOTS_FILE, pem, strlen(pem), 0600, err) : SBX_OK;
+    return pem ? sbx_put(box, SBX_ROOTS_FILE, pem, strlen(pem), 0600, err) : SBX_OK;
 }
 
 /* ---- the broker ---- */

@@ -13,13 +13,6 @@ const char *sbx_status_name(enum sbx_status s)
     return (unsigned)s < SBX_ARRAY_LEN(names) ? names[s] : "unknown";
 }
 
-static enum sbx_runtime_kind kind_of(const char *name)
-{
-    if (!strcmp(name, "docker"))
-        return SBX_RUNTIME_DOCKER;
-    return !strcmp(name, "oci") ? SBX_RUNTIME_OCI : SBX_RUNTIME_FAKE;
-}
-
 /* One question a runtime for all of its containers. */
 struct world {
     struct sbx_engine *e;
@@ -139,7 +132,7 @@ static void describe(struct world *w, struct sbx_box *box, struct sbx_sandbox_in
     info->image = keep(arena, r->image);
     info->container = keep(arena, r->container);
     info->runtime_name = keep(arena, r->runtime);
-    info->runtime = kind_of(r->runtime);
+    info->runtime = sbx_box_runtime_kind(box);
     info->created_at = keep(arena, r->created_at);
     info->last_used_at = keep(arena, r->last_used_at);
     info->learned = r->learned;

@@ -60,7 +60,7 @@ enum sbx_code sbx_planfile_write(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_set(err, rc, "plan.json: %s", sbx_code_name(rc));
     rc = write_blobs(box, err);
     if (!rc)
-        rc = sbx_file_write(box->dirfd, "plan.json", text.ptr, text.len, 0600, err);
+        rc = sbx_put(box, "plan.json", text.ptr, text.len, 0600, err);
     return rc ? sbx_err_wrap(err, rc, "plan of sandbox %s", box->name) : SBX_OK;
 }
 

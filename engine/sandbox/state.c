@@ -4,7 +4,9 @@
 #include "sbx/file.h"
 #include "sbx/json.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const phases[] = { "creating", "ready", "failed" };
 static const char *const nets[] = { "none", "enter", "create", "holder" };
@@ -138,10 +140,14 @@ enum sbx_code sbx_state_read(int dirfd, struct sbx_arena *arena, struct sbx_reco
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_STATE_MAX);
     SBX_AUTO_JSON json_t *o = NULL;
+    struct stat st;
     enum sbx_code rc = sbx_file_read(dirfd, "sandbox.json", &text, err);
 
     if (rc)
         return rc;
+    /* a power failure during a create can leave that: nothing of it was synced, nothing recorded */
+    if (!text.len && (fstatat(dirfd, "records.jsonl", &st, AT_SYMLINK_NOFOLLOW) || !st.st_size))
+        return sbx_err_set(err, SBX_NOT_FOUND, "sandbox.json: empty");
     o = json_loadb(text.ptr ? text.ptr : "", text.len, 0, NULL);
     if (!json_is_object(o) || json_integer_value(json_object_get(o, "version")) != SBX_STATE_VERSION)
         return sbx_err_set(err, SBX_SCHEMA, "sandbox.json: not of version %d", SBX_STATE_VERSION);

@@ -87,11 +87,25 @@ void box_look(struct box *b)
 /* Replaced without fsync: after a power cut nothing runs and nobody asks. */
 static int replace(int dir, const char *name, const char *text)
 {
-    SBX_AUTO_FD int fd = openat(dir, ".run.new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    SBX_AUTO_FD int fd = openat(dir, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     if (fd < 0 || sbx_write_all(fd, text, strlen(text)))
         return -1;
-    return renameat(dir, ".run.new", dir, name);
+    return renameat(dir, ".new", dir, name);
+}
+
+enum sbx_code box_created(int dir, const char *text, struct sbx_err *err)
+{
+    return replace(dir, SPEC_FILE, text) ? sbx_err_errno(err, "write " SPEC_FILE) : SBX_OK;
+}
+
+enum sbx_code box_settle(const struct box *b, struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = openat(b->dir, SPEC_FILE, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || (fsync(fd) && errno != EINVAL) || (fsync(b->dir) && errno != EINVAL))
+        return sbx_err_errno(err, "sync %s/" SPEC_FILE, b->path);
+    return SBX_OK;
 }
 
 enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err)
@@ -333,12 +347,14 @@ enum sbx_code box_sweep(struct oci *o, struct sbx_err *err)
         return rc;
     while (!rc && (e = readdir(d))) {
         char spec[512];
+        struct stat st;
 
         if (strcmp(e->d_name, ".lock") == 0 || strcmp(e->d_name, ".") == 0 ||
             strcmp(e->d_name, "..") == 0)
             continue;
         snprintf(spec, sizeof(spec), "%.255s/" SPEC_FILE, e->d_name);
-        if (faccessat(o->containers, spec, F_OK, 0) && errno == ENOENT)
+        if (fstatat(o->containers, spec, &st, 0) ? errno == ENOENT
+                                                 : !st.st_size) /* empty: a power failure */
             rc = sbx_dir_remove(o->containers, e->d_name, err);
     }
     closedir(d);

@@ -87,7 +87,7 @@ static enum sbx_code fill(int dir, const struct oci *o, const struct sbx_contain
     rc = link_layers(dir, image, err);
     if (!rc)
         rc = make_upper(dir, image, err);
-    return rc ? rc : sbx_file_write(dir, "spec.json", text, strlen(text), 0600, err);
+    return rc ? rc : box_created(dir, text, err);
 }
 
 static enum sbx_code make_id(const char *full, char id[OCI_ID_MAX], struct sbx_err *err)

@@ -72,6 +72,9 @@ enum sbx_code box_open(struct oci *o, const char *id, struct box *ret, struct sb
 enum sbx_code box_lock(struct oci *o, const char *id, struct box *ret, struct sbx_err *err);
 /* SBX_OK only if it runs. */
 enum sbx_code box_running(struct oci *o, const char *id, struct box *ret, struct sbx_err *err);
+enum sbx_code box_created(int dir, const char *text, struct sbx_err *err); /* write spec.json */
+/* Sync spec.json, which box_created() does not: there is time for it while the runtime starts. */
+enum sbx_code box_settle(const struct box *b, struct sbx_err *err);
 void box_look(struct box *b); /* set pid and started_at from run.json and /proc */
 enum sbx_code box_started(struct box *b, pid_t pid, struct sbx_err *err); /* write run.json */
 /* In the child that becomes the OCI runtime: say so to whoever cleans up after us. 0 or -1. */

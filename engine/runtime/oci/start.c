@@ -178,15 +178,18 @@ static enum sbx_code run(struct start *s, struct sbx_err *err)
                          .ctx = s };
     int fds[2], status = 0;
     pid_t pid;
-    enum sbx_code rc;
+    enum sbx_code rc, settled;
 
     if (pipe2(fds, O_CLOEXEC))
         return sbx_err_errno(err, "pipe");
     s->complain = fds[1];
     rc = oci_spawn(&p, &pid, err);
     close(fds[1]);
-    if (!rc)
-        rc = follow(s, pid, fds[0], &said, &status, err);
+    if (!rc) {
+        settled = box_settle(s->b, err); /* while the runtime is at work */
+        rc = follow(s, pid, fds[0], &said, &status, settled ? NULL : err);
+        rc = settled ? settled : rc;
+    }
     if (!rc && status)
         rc = why(s->b, &said, status, err);
     close(fds[0]);

@@ -137,6 +137,24 @@ static void a_create_cut_off_anywhere_is_cleaned_up_by_the_next(void **state)
     assert_int_equal(died, 2 * 13 + SBX_ARRAY_LEN(points)); /* two startup steps are one */
 }
 
+/* Nothing of a create is synced before it is done: a file system may have kept names without contents. */
+static void a_power_failure_during_a_create_is_cleaned_up_by_the_next(void **state)
+{
+    static const char *const files[] = { "sandbox.json", "plan.json", "ca/key.pem", "ca/cert.pem" };
+    struct world *w = *state;
+    char dir[200];
+
+#ifndef SBX_FAULTS
+    skip();
+#endif
+    snprintf(dir, sizeof(dir), "%s/state/sbx/apps/unit/sandboxes/demo", w->dir);
+    assert_true(dies_at(w, "at:created"));
+    for (size_t i = 0; i < SBX_ARRAY_LEN(files); i++)
+        put_file(dir, files[i], "");
+    assert_int_equal(status_of(w), SBX_STATUS_BROKEN);
+    works_now(w);
+}
+
 static void rm_cleans_up_after_a_cut_off_create_too(void **state)
 {
     struct world *w = *state;
@@ -324,6 +342,7 @@ int main(void)
         TEST(keep_failed_keeps_it_for_a_look),
         cmocka_unit_test(any_failing_call_of_the_runtime_leaves_nothing),
         TEST(a_create_cut_off_anywhere_is_cleaned_up_by_the_next),
+        TEST(a_power_failure_during_a_create_is_cleaned_up_by_the_next),
         TEST(rm_cleans_up_after_a_cut_off_create_too),
         TEST(of_two_creates_at_once_one_gets_the_name),
         TEST(an_interrupt_ends_the_create_and_leaves_nothing),
