@@ -36,7 +36,10 @@ enum sbx_code sbx_put(struct sbx_box *box, const char *path, const void *data, s
 static const char *const kept[] = { "plan.json", "ca/key.pem", "ca/cert.pem", SBX_ROOTS_FILE,
                                     "records.jsonl", "sandbox.json", "ca", "." };
 
-/* The first sync commits them all to a file system's journal: the others find nothing left to do. */
+/*
+ * All data is on its way, then there, before the first sync: so that one commits everything to a file
+ * system's journal, and the others find nothing left to do.
+ */
 enum sbx_code sbx_put_settle(struct sbx_box *box, struct sbx_err *err)
 {
     int fds[SBX_ARRAY_LEN(kept)];
@@ -45,10 +48,13 @@ enum sbx_code sbx_put_settle(struct sbx_box *box, struct sbx_err *err)
     for (size_t i = 0; i < SBX_ARRAY_LEN(kept); i++) {
         fds[i] = openat(box->dirfd, kept[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fds[i] >= 0)
-            sync_file_range(fds[i], 0, 0, SYNC_FILE_RANGE_WRITE); /* no promise, only an early begin */
+            sync_file_range(fds[i], 0, 0, SYNC_FILE_RANGE_WRITE);
         else if (!rc && errno != ENOENT)
             rc = sbx_err_errno(err, "%s/%s", box->dir, kept[i]);
     }
+    for (size_t i = 0; i < SBX_ARRAY_LEN(kept); i++)
+        if (fds[i] >= 0)
+            sync_file_range(fds[i], 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
     for (size_t i = 0; i < SBX_ARRAY_LEN(kept); i++) {
         if (fds[i] < 0)
             continue;
