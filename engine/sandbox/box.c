@@ -175,6 +175,8 @@ void sbx_box_release(struct sbx_box *box)
 {
     if (box->dirfd >= 0)
         close(box->dirfd);
+    if (box->gate_status >= 0)
+        close(box->gate_status);
     sbx_box_unlock(box);
     sbx_plan_free(box->plan);
     free(box->dir);

@@ -74,6 +74,7 @@ struct sbx_box {
     int dirfd; /* -1: there is none */
     int lock;  /* -1: not held */
     int app_lock;
+    int gate_status; /* of a gate that was begun and is not ready yet; -1: none */
     bool has_record;
     const char *broken; /* why sandbox.json, which is there, cannot be read; NULL: it can, or is not there */
     struct sbx_record record;
@@ -81,7 +82,7 @@ struct sbx_box {
     struct sbx_runtime *rt;
     const struct sbx_runtime_info *info;
 };
-#define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1 }
+#define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1, .gate_status = -1 }
 
 /* ---- engine.c, image.c ---- */
 /** A handle of one's own, for another thread. */
@@ -297,9 +298,13 @@ SBX_MUST_USE enum sbx_code sbx_holder_start(struct sbx_box *box, unsigned long l
 /** Send one request (and a descriptor unless -1), read "ok …". */
 SBX_MUST_USE enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer,
                                           size_t size, struct sbx_err *err);
-/** `fresh`: no process of the sandbox runs yet, so none knows an address that the gate gave a name. */
-SBX_MUST_USE enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh,
+/**
+ * Start the gate; it is up after sbx_gate_ready(), until when other things can be done.
+ * @param fresh no process of the sandbox runs yet, so none knows an address that the gate gave a name
+ */
+SBX_MUST_USE enum sbx_code sbx_gate_begin(struct sbx_box *box, int pidfd, bool fresh,
                                           unsigned long long cookie, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_gate_ready(struct sbx_box *box, struct sbx_err *err);
 /**
  * Write gate.json of the plan and the user's policy as it is now. Needs no lock of the box: writers
  * take turns by a lock of their own.
@@ -329,7 +334,7 @@ SBX_MUST_USE enum sbx_code sbx_ports_record(struct sbx_box *box, const struct sb
  * @param strict a port that cannot be opened is an error; else a warning, and it stays recorded
  */
 SBX_MUST_USE enum sbx_code sbx_ports_open(struct sbx_box *box, bool strict, struct sbx_err *err);
-/** A namespace that exists before the container does (CREATE, HOLDER). */
+/** A namespace that exists before the container does (CREATE, HOLDER), and a gate that begins for it. */
 SBX_MUST_USE enum sbx_code sbx_net_before(struct sbx_box *box, struct sbx_container_spec *spec,
                                           struct sbx_err *err);
 /** The container runs: gate up for its namespace, mark written. */

@@ -104,8 +104,6 @@ static enum sbx_code spawn(struct sbx_box *box, const struct gate_fds *f, bool f
 static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
                            struct sbx_pidfile *p, struct sbx_err *err)
 {
-    char line[512] = "";
-    SBX_AUTO_FD int read_end = -1;
     int ends[2];
     enum sbx_code rc = open_fds(box, f, err);
 
@@ -113,24 +111,20 @@ static enum sbx_code start(struct sbx_box *box, struct gate_fds *f, bool fresh,
         return rc;
     if (pipe2(ends, O_CLOEXEC))
         return sbx_err_errno(err, "pipe");
-    read_end = ends[0];
+    box->gate_status = ends[0];
     f->status = ends[1];
     rc = spawn(box, f, fresh, &p->pid, err);
     if (rc)
         return rc;
     sbx_fault_point("gate");
     p->start = sbx_process_start(p->pid);
-    close(f->status);
-    f->status = -1;
     rc = sbx_pidfile_write(box, "net/gate.pid.json", p, err);
-    if (!rc)
-        rc = sbx_status_line(read_end, "gate", line, sizeof(line), err);
     if (rc)
         sbx_process_end(p);
     return rc;
 }
 
-enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
+enum sbx_code sbx_gate_begin(struct sbx_box *box, int pidfd, bool fresh, unsigned long long cookie,
                              struct sbx_err *err)
 {
     struct gate_fds f = { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, pidfd };
@@ -138,8 +132,19 @@ enum sbx_code sbx_gate_start(struct sbx_box *box, int pidfd, bool fresh, unsigne
     enum sbx_code rc = start(box, &f, fresh, &p, err);
 
     close_fds(&f);
-    if (rc)
+    return rc ? sbx_err_wrap(err, rc, "gate of sandbox %s", box->name) : SBX_OK;
+}
+
+enum sbx_code sbx_gate_ready(struct sbx_box *box, struct sbx_err *err)
+{
+    char line[512] = "";
+    SBX_AUTO_FD int status = sbx_take_fd(&box->gate_status);
+    enum sbx_code rc = sbx_status_line(status, "gate", line, sizeof(line), err);
+
+    if (rc) {
+        sbx_gate_end(box);
         return sbx_err_wrap(err, rc, "gate of sandbox %s", box->name);
+    }
     sbx_broker_ensure(box);
     return SBX_OK;
 }

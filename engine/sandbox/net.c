@@ -50,9 +50,7 @@ static enum sbx_code before_create(struct sbx_box *box, struct sbx_err *err)
 
     if (!rc)
         rc = name_namespace(box, err);
-    if (!rc)
-        rc = sbx_gate_start(box, -1, true, cookie, err);
-    return rc ? rc : sbx_mark_gate(box, cookie, err);
+    return rc ? rc : sbx_gate_begin(box, -1, true, cookie, err);
 }
 
 static enum sbx_code before_holder(struct sbx_box *box, struct sbx_err *err)
@@ -63,9 +61,7 @@ static enum sbx_code before_holder(struct sbx_box *box, struct sbx_err *err)
 
     if (!rc) /* no process of ours, but its cookie is asked for later */
         rc = sbx_pidfile_write(box, "net/helper.json", &none, err);
-    if (!rc)
-        rc = sbx_gate_start(box, -1, true, cookie, err);
-    return rc ? rc : sbx_mark_gate(box, cookie, err);
+    return rc ? rc : sbx_gate_begin(box, -1, true, cookie, err);
 }
 
 enum sbx_code sbx_net_before(struct sbx_box *box, struct sbx_container_spec *spec,
@@ -142,12 +138,21 @@ static enum sbx_code after_enter(struct sbx_box *box, unsigned long long *ret_co
 
     if (!rc)
         rc = sbx_helper_start(box, "enter", pidfd, ret_cookie, err);
-    if (!rc)
-        rc = sbx_gate_start(box, pidfd, true, *ret_cookie, err);
-    return rc ? rc : sbx_mark_gate(box, *ret_cookie, err);
+    return rc ? rc : sbx_gate_begin(box, pidfd, true, *ret_cookie, err);
 }
 
-static enum sbx_code after_create(struct sbx_box *box, struct sbx_err *err)
+static enum sbx_code known_cookie(struct sbx_box *box, unsigned long long *ret, struct sbx_err *err)
+{
+    struct sbx_pidfile helper;
+
+    if (!sbx_pidfile_read(box, "net/helper.json", &helper) && !helper.cookie)
+        return sbx_err_set(err, SBX_FAILED, "the namespace helper is gone");
+    *ret = helper.cookie;
+    return SBX_OK;
+}
+
+static enum sbx_code after_create(struct sbx_box *box, unsigned long long *ret_cookie,
+                                  struct sbx_err *err)
 {
     SBX_AUTO_FD int pidfd = -1;
     SBX_AUTO_FD int sock = -1;
@@ -156,27 +161,25 @@ static enum sbx_code after_create(struct sbx_box *box, struct sbx_err *err)
 
     if (!rc)
         rc = sbx_helper_connect(box, &sock, err);
-    return rc ? rc : sbx_helper_ask(sock, "watch", pidfd, answer, sizeof(answer), err);
+    if (!rc)
+        rc = sbx_helper_ask(sock, "watch", pidfd, answer, sizeof(answer), err);
+    return rc ? rc : known_cookie(box, ret_cookie, err);
 }
 
 enum sbx_code sbx_net_after(struct sbx_box *box, unsigned long long *ret_cookie,
                             struct sbx_err *err)
 {
-    struct sbx_pidfile helper;
-    enum sbx_code rc = SBX_OK;
+    enum sbx_code rc;
 
     *ret_cookie = 0;
     if (box->record.net == SBX_NET_NONE)
         return SBX_OK;
-    if (box->record.net == SBX_NET_ENTER)
-        return after_enter(box, ret_cookie, err);
-    if (box->record.net == SBX_NET_CREATE)
-        rc = after_create(box, err);
-    if (!rc && !sbx_pidfile_read(box, "net/helper.json", &helper) && !helper.cookie)
-        rc = sbx_err_set(err, SBX_FAILED, "the namespace helper is gone");
+    rc = box->record.net == SBX_NET_ENTER    ? after_enter(box, ret_cookie, err)
+         : box->record.net == SBX_NET_CREATE ? after_create(box, ret_cookie, err)
+                                             : known_cookie(box, ret_cookie, err);
     if (!rc)
-        *ret_cookie = helper.cookie;
-    return rc;
+        rc = sbx_gate_ready(box, err);
+    return rc ? rc : sbx_mark_gate(box, *ret_cookie, err);
 }
 
 /* Ask the helper which namespace it serves; that also tells whether it lives. */
@@ -206,7 +209,9 @@ enum sbx_code sbx_net_ensure(struct sbx_box *box, struct sbx_err *err)
     if (sbx_gate_alive(box))
         return SBX_OK;
     sbx_gate_end(box); /* one that lives on while its pid file is broken holds the doors */
-    rc = sbx_gate_start(box, -1, false, cookie, err);
+    rc = sbx_gate_begin(box, -1, false, cookie, err);
+    if (!rc)
+        rc = sbx_gate_ready(box, err);
     if (!rc)
         rc = sbx_ports_open(box, false, err);
     if (!rc)
