@@ -177,6 +177,8 @@ void sbx_box_release(struct sbx_box *box)
         close(box->dirfd);
     if (box->gate_status >= 0)
         close(box->gate_status);
+    if (box->steps >= 0)
+        close(box->steps);
     sbx_box_unlock(box);
     sbx_plan_free(box->plan);
     free(box->dir);

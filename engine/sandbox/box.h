@@ -75,6 +75,8 @@ struct sbx_box {
     int lock;  /* -1: not held */
     int app_lock;
     int gate_status; /* of a gate that was begun and is not ready yet; -1: none */
+    int steps;       /* where PID 1 of a start asks for the first records: serve.c; -1: it does not */
+    pid_t pid1;      /* of that start; 0: not known */
     bool has_record;
     const char *broken; /* why sandbox.json, which is there, cannot be read; NULL: it can, or is not there */
     struct sbx_record record;
@@ -82,7 +84,7 @@ struct sbx_box {
     struct sbx_runtime *rt;
     const struct sbx_runtime_info *info;
 };
-#define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1, .gate_status = -1 }
+#define SBX_BOX_INIT { .dirfd = -1, .lock = -1, .app_lock = -1, .gate_status = -1, .steps = -1 }
 
 /* ---- engine.c, image.c ---- */
 /** A handle of one's own, for another thread. */
@@ -284,9 +286,10 @@ bool sbx_process_alive(const struct sbx_pidfile *p);
 void sbx_process_end(const struct sbx_pidfile *p);
 
 /* ---- helper.c, holder.c, gate.c, net.c, marks.c ---- */
-SBX_MUST_USE enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *name, int type,
-                                             int *ret, struct sbx_err *err);
-SBX_MUST_USE enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type,
+/** A unix socket by its path below the box's directory; one that is there is replaced. */
+SBX_MUST_USE enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *path, int type,
+                                             mode_t mode, int *ret, struct sbx_err *err);
+SBX_MUST_USE enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *path, int type,
                                               int *ret, struct sbx_err *err);
 int sbx_open_ended(struct sbx_box *box); /**< net/ended for appending; -1 with errno */
 SBX_MUST_USE enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
@@ -350,7 +353,20 @@ SBX_MUST_USE enum sbx_code sbx_mark_gate(struct sbx_box *box, unsigned long long
                                          struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_mark_done(struct sbx_box *box, unsigned long long cookie,
                                          struct sbx_err *err);
-void sbx_marks_clear(struct sbx_box *box); /**< before a start of ours */
+/** Before a start of ours that is not the first: old marks go, and PID 1 may ask for its steps. */
+SBX_MUST_USE enum sbx_code sbx_marks_begin(struct sbx_box *box, struct sbx_err *err);
+
+/* ---- serve.c ---- */
+/** Wait for PID 1 from now on. Once for a start, before its mark of the gate. */
+SBX_MUST_USE enum sbx_code sbx_serve_open(struct sbx_box *box, struct sbx_err *err);
+/** The same for a later start, whose init may be of an sbx that knew nothing of this. */
+SBX_MUST_USE enum sbx_code sbx_serve_again(struct sbx_box *box, struct sbx_err *err);
+/**
+ * Give PID 1 the records in `fd` and take its answers; nobody can ask any more after that.
+ * @return SBX_OK; SBX_UNAVAILABLE: it did not ask; SBX_CANCELED
+ */
+SBX_MUST_USE enum sbx_code sbx_serve(struct sbx_box *box, int fd, struct sbx_buf *out,
+                                     struct sbx_err *err);
 
 /* ---- inside.c ---- */
 #define SBX_TAIL_LINES 12  /* last lines of output kept for an error */
@@ -392,7 +408,7 @@ SBX_MUST_USE enum sbx_code sbx_batch_run(struct sbx_box *box, struct sbx_batch *
                                          struct sbx_buf *head, struct sbx_err *err);
 
 /* ---- steps*.c, trust.c ---- */
-/** Steps that wait for one exec together. */
+/** Steps that are done together. */
 #define SBX_PENDING_MAX 8 /* steps of files between two commands: one of each phase at most */
 struct sbx_pending {
     struct sbx_batch batch;

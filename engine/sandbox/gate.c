@@ -48,7 +48,7 @@ static enum sbx_code open_fds(struct sbx_box *box, struct gate_fds *f, struct sb
     enum sbx_code rc = sbx_helper_connect(box, &f->netns, err);
 
     if (!rc)
-        rc = sbx_socket_listen(box, "gate.sock", SOCK_STREAM, &f->control, err);
+        rc = sbx_socket_listen(box, "net/gate.sock", SOCK_STREAM, 0600, &f->control, err);
     if (!rc)
         rc = sbx_host_proxy_open(box, &f->upstream, err);
     if (rc)
@@ -217,7 +217,7 @@ enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int 
 
     if (!mine || sbx_json_canonical(mine, &text) || sbx_buf_adds(&text, "\n"))
         return sbx_out_of_memory(err);
-    rc = sbx_socket_connect(box, "gate.sock", SOCK_STREAM, &fd, err);
+    rc = sbx_socket_connect(box, "net/gate.sock", SOCK_STREAM, &fd, err);
     if (rc)
         return rc;
     if (send_line(fd, &text, fds, n))
@@ -248,7 +248,7 @@ void sbx_gate_end(struct sbx_box *box)
     }
     if (sbx_gate_ask(box, json_pack("{s:s}", "op", "shutdown"), NULL, NULL))
         return;
-    for (int fd = -1; !sbx_socket_connect(box, "gate.sock", SOCK_STREAM, &fd, NULL); fd = -1) {
+    for (int fd = -1; !sbx_socket_connect(box, "net/gate.sock", SOCK_STREAM, &fd, NULL); fd = -1) {
         close(fd);
         if (sbx_now_ms() > until)
             return;

@@ -15,55 +15,36 @@
  * A path of any length fits an address through the directory's descriptor: sun_path has 108 bytes,
  * a state directory may have more.
  */
-static enum sbx_code address(struct sbx_box *box, const char *name, int *ret_dir,
-                             struct sockaddr_un *ret, struct sbx_err *err)
+static struct sockaddr_un address(const struct sbx_box *box, const char *path)
 {
-    int dir;
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
 
-    if (mkdirat(box->dirfd, "net", 0700) && errno != EEXIST)
-        return sbx_err_errno(err, "%s/net", box->dir);
-    dir = openat(box->dirfd, "net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0)
-        return sbx_err_errno(err, "%s/net", box->dir);
-    memset(ret, 0, sizeof(*ret));
-    ret->sun_family = AF_UNIX;
-    snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", dir, name);
-    *ret_dir = dir;
-    return SBX_OK;
+    snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", box->dirfd, path);
+    return a;
 }
 
-enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *name, int type, int *ret,
-                                struct sbx_err *err)
+enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *path, int type, mode_t mode,
+                                int *ret, struct sbx_err *err)
 {
-    SBX_AUTO_FD int dir = -1;
-    SBX_AUTO_FD int fd = -1;
-    struct sockaddr_un a;
-    enum sbx_code rc = address(box, name, &dir, &a, err);
+    struct sockaddr_un a = address(box, path);
+    SBX_AUTO_FD int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
-    if (rc)
-        return rc;
-    unlink(a.sun_path);
-    fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, 0600) ||
+    unlinkat(box->dirfd, path, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, mode) ||
         listen(fd, 16))
-        return sbx_err_errno(err, "%s/net/%s", box->dir, name);
+        return sbx_err_errno(err, "%s/%s", box->dir, path);
     *ret = sbx_take_fd(&fd);
     return SBX_OK;
 }
 
-enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *name, int type, int *ret,
+enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *path, int type, int *ret,
                                  struct sbx_err *err)
 {
-    SBX_AUTO_FD int dir = -1;
-    SBX_AUTO_FD int fd = -1;
-    struct sockaddr_un a;
-    enum sbx_code rc = address(box, name, &dir, &a, err);
+    struct sockaddr_un a = address(box, path);
+    SBX_AUTO_FD int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
-    if (rc)
-        return rc;
-    fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
-        return sbx_err_errno(err, "%s/net/%s", box->dir, name);
+        return sbx_err_errno(err, "%s/%s", box->dir, path);
     *ret = sbx_take_fd(&fd);
     return SBX_OK;
 }
@@ -72,8 +53,8 @@ enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *
 {
     bool holder = box->record.net == SBX_NET_HOLDER;
 
-    return sbx_socket_connect(box, holder ? "holder/netns.sock" : "netns.sock", SOCK_SEQPACKET, ret,
-                              err);
+    return sbx_socket_connect(box, holder ? "net/holder/netns.sock" : "net/netns.sock",
+                              SOCK_SEQPACKET, ret, err);
 }
 
 static int send_request(int sock, const char *request, int fd)
@@ -145,8 +126,11 @@ enum sbx_code sbx_helper_start(struct sbx_box *box, const char *mode, int pidfd,
     struct sbx_pidfile p = { 0 };
     char line[512] = "";
     int ends[2];
-    enum sbx_code rc = sbx_socket_listen(box, "netns.sock", SOCK_SEQPACKET, &listener, err);
+    enum sbx_code rc;
 
+    if (mkdirat(box->dirfd, "net", 0700) && errno != EEXIST)
+        return sbx_err_errno(err, "%s/net", box->dir);
+    rc = sbx_socket_listen(box, "net/netns.sock", SOCK_SEQPACKET, 0600, &listener, err);
     if (rc)
         return rc;
     ended = sbx_open_ended(box);

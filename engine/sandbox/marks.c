@@ -49,6 +49,7 @@ static enum sbx_code copy_init(struct sbx_box *box, int dir, struct sbx_err *err
 enum sbx_code sbx_marks_init(struct sbx_box *box, struct sbx_err *err)
 {
     SBX_AUTO_FD int dir = -1;
+    enum sbx_code rc;
 
     if ((mkdirat(box->dirfd, "run", 0755) && errno != EEXIST) ||
         fchmodat(box->dirfd, "run", 0755, 0))
@@ -58,7 +59,8 @@ enum sbx_code sbx_marks_init(struct sbx_box *box, struct sbx_err *err)
         return sbx_err_errno(err, "%s/run", box->dir);
     if (box->info->kind == SBX_RUNTIME_FAKE)
         return SBX_OK;
-    return copy_init(box, dir, err);
+    rc = copy_init(box, dir, err);
+    return rc ? rc : sbx_serve_open(box, err);
 }
 
 static enum sbx_code put(struct sbx_box *box, const char *name, const char *text,
@@ -89,7 +91,7 @@ enum sbx_code sbx_mark_done(struct sbx_box *box, unsigned long long cookie, stru
     return rc ? rc : put(box, "start", text, err);
 }
 
-void sbx_marks_clear(struct sbx_box *box)
+enum sbx_code sbx_marks_begin(struct sbx_box *box, struct sbx_err *err)
 {
     int fd = openat(box->dirfd, "run", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -102,4 +104,5 @@ void sbx_marks_clear(struct sbx_box *box)
         closedir(dir);
     else if (fd >= 0)
         close(fd);
+    return sbx_serve_again(box, err);
 }

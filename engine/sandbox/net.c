@@ -126,6 +126,7 @@ static enum sbx_code container_pidfd(struct sbx_box *box, int *ret, struct sbx_e
     p.fd = fd;
     if (poll(&p, 1, 0))
         return sbx_err_set(err, SBX_FAILED, "the container ended at once");
+    box->pid1 = c.pid;
     *ret = sbx_take_fd(&fd);
     return SBX_OK;
 }

@@ -48,13 +48,11 @@ static enum sbx_code complete(struct sbx_box *box, unsigned when, struct sbx_sta
 /* What create has done already before the first start. */
 static enum sbx_code prepare(struct sbx_box *box, struct sbx_err *err)
 {
-    enum sbx_code rc;
+    enum sbx_code rc = sbx_marks_begin(box, err);
 
-    sbx_marks_clear(box);
     sbx_net_end(box);
-    rc = sbx_workspaces_check(box, err);
     if (!rc)
-        rc = sbx_gate_write_config(box, err); /* the user's rules may be others by now */
+        rc = sbx_workspaces_check(box, err);
     if (!rc)
         rc = sbx_mounted_files(box, err);
     if (!rc)
@@ -101,10 +99,11 @@ static enum sbx_code started_by_hand(struct sbx_box *box, struct sbx_err *err)
 
     if (box->record.net == SBX_NET_ENTER) {
         sbx_net_end(box);
-        sbx_marks_clear(box);
         box->record.starts++;
         stage = begin(box);
-        rc = sbx_gate_write_config(box, err);
+        rc = sbx_marks_begin(box, err);
+        if (!rc)
+            rc = sbx_gate_write_config(box, err);
         return rc ? sbx_stage_end(&stage, rc) : complete(box, SBX_AT_START, &stage, err);
     }
     if (!sbx_net_ensure(box, err)) /* the namespace is the holder's: the gate stayed */

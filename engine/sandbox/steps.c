@@ -1,6 +1,6 @@
 /*
- * The plan's steps, in their order. Steps of files that follow each other share one exec: each exec
- * costs a container runtime 30 ms and more, writing a file microseconds.
+ * The plan's steps, in their order. Steps of files that follow each other are one batch: an exec costs a
+ * container runtime 30 ms and more, writing a file microseconds.
  */
 #include "box.h"
 

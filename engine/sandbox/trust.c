@@ -1,5 +1,5 @@
 /*
- * The engine's own files inside, and trust in the sandbox's certificate authority: one exec with facts
+ * The engine's own files inside, and trust in the sandbox's certificate authority: one batch with facts
  * about the inside first (another kernel, no shell), then the files and the bundles.
  */
 #include "box.h"

@@ -113,7 +113,7 @@ static enum sbx_code do_user(int root, const struct record *r, enum sbx_done *do
     return sbx_user_make(root, name, owner_of(r), colon + 1, done, err);
 }
 
-static enum sbx_code run(int root, const struct record *r, struct sbx_input *in,
+static enum sbx_code run(int root, const struct record *r, struct sbx_input *in, int out,
                          enum sbx_done *done, struct sbx_err *err)
 {
     enum sbx_code rc;
@@ -135,7 +135,7 @@ static enum sbx_code run(int root, const struct record *r, struct sbx_input *in,
     if (!strcmp(r->verb, "remove"))
         return sbx_inside_remove(root, r->path, err);
     if (!strcmp(r->verb, "probe")) /* a line of facts before the answer */
-        return sbx_init_probe() ? sbx_err_set(err, SBX_FAILED, "no facts") : SBX_OK;
+        return sbx_init_probe(out) ? sbx_err_set(err, SBX_FAILED, "no facts") : SBX_OK;
     return sbx_err_set(err, SBX_USAGE, "unknown verb %s", r->verb);
 }
 
@@ -169,7 +169,7 @@ int sbx_init_batch(int root, int in_fd, int out)
             answer(out, rc, done, &err);
             return 1;
         }
-        rc = run(root, &r, &in, &done, &err);
+        rc = run(root, &r, &in, out, &done, &err);
         answer(out, rc, done, &err);
         if (rc)
             status = 1;

@@ -17,8 +17,14 @@ int sbx_init_write(int argc, char **argv);
  */
 int sbx_init_batch(int root, int in, int out);
 
-/** Facts about the inside of the sandbox, one JSON object. */
-int sbx_init_probe(void);
+/** Facts about the inside of the sandbox, one JSON object to `to`. */
+int sbx_init_probe(int to);
+
+/**
+ * Ask the engine for records by its socket and run them like sbx_init_batch(), in a child. Only while a
+ * start of the engine's waits for it: else nobody listens, and nothing happens.
+ */
+void sbx_init_steps(int root);
 
 /** PID 1: does not return until it is told to end. */
 int sbx_init_pid1(void);

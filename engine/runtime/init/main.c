@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     if (argc == 2 && !strcmp(verb, "batch"))
         return batch();
     if (argc == 2 && !strcmp(verb, "probe"))
-        return sbx_init_probe();
+        return sbx_init_probe(STDOUT_FILENO);
     if (argc == 2 && !strcmp(verb, "--help"))
         return fputs(usage, stdout) < 0;
     fputs(usage, stderr);

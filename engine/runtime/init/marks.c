@@ -59,12 +59,16 @@ static bool steps_done(int dir, uint64_t cookie)
     return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool sbx_marks_ready(int dir, uint64_t cookie, const char *boot_id)
+bool sbx_marks_gate(int dir, uint64_t cookie, const char *boot_id)
 {
     char name[MARK_NAME], text[MARK_NAME];
 
     snprintf(name, sizeof(name), "gate-%" PRIu64, cookie);
-    if (!cookie || !read_text(dir, name, text, sizeof(text)))
-        return false;
-    return (!*text || !strcmp(text, boot_id)) && steps_done(dir, cookie);
+    return cookie && read_text(dir, name, text, sizeof(text)) &&
+           (!*text || !strcmp(text, boot_id));
+}
+
+bool sbx_marks_ready(int dir, uint64_t cookie, const char *boot_id)
+{
+    return sbx_marks_gate(dir, cookie, boot_id) && steps_done(dir, cookie);
 }

@@ -12,11 +12,12 @@
 uint64_t sbx_netns_cookie(void);
 
 /**
- * The gate is up for this namespace (gate-COOKIE, whose text is empty or this boot's id: cookies
- * begin anew at each boot), and the steps of the newest start are done (done-COOKIE-N of start's
- * COOKIE N).
+ * The gate is up for this namespace: gate-COOKIE, whose text is empty or this boot's id, since cookies
+ * begin anew at each boot.
  * @param dir the directory of the marks, open
  */
+bool sbx_marks_gate(int dir, uint64_t cookie, const char *boot_id);
+/** So it is, and the steps of the newest start are done (done-COOKIE-N of start's COOKIE N). */
 bool sbx_marks_ready(int dir, uint64_t cookie, const char *boot_id);
 
 #endif

@@ -23,6 +23,7 @@ enum phase { PHASE_CLOSED, PHASE_LIST, PHASE_IDLE, PHASE_ENDING };
 
 struct pid1 {
     enum phase phase;
+    bool asked; /* for the steps of this start */
     int root, signals, changes; /* changes: inotify; -1: none to be had */
     uint64_t cookie;
     char boot_id[SBX_BOOT_ID_SIZE];
@@ -62,11 +63,17 @@ static int watch_marks(void)
     return fd;
 }
 
-static bool ready(const struct pid1 *p)
+/* Once the gate is up the engine's steps are asked for; once they are done, the list may run. */
+static bool ready(struct pid1 *p)
 {
     SBX_AUTO_FD int dir = open(SBX_MARKS_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    return dir >= 0 && sbx_marks_ready(dir, p->cookie, p->boot_id);
+    if (dir < 0 || !sbx_marks_gate(dir, p->cookie, p->boot_id))
+        return false;
+    if (!p->asked)
+        sbx_init_steps(p->root);
+    p->asked = true;
+    return sbx_marks_ready(dir, p->cookie, p->boot_id);
 }
 
 static void reap(struct pid1 *p)

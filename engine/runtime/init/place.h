@@ -6,6 +6,7 @@
 #define SBX_INIT_PLACE_H
 
 #define SBX_MARKS_DIR "/run/sbx"          /* read-only bind mount of the engine's run/ */
+#define SBX_STEPS_SOCKET SBX_MARKS_DIR "/steps"
 #define SBX_STATUS_DIR "/run/sbx-startup" /* a tmpfs of ours */
 #define SBX_STATUS_FILE SBX_STATUS_DIR "/status"
 #define SBX_LIST_DIR "/etc/durable-startup.d"

@@ -25,52 +25,52 @@ static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr
                                       "/usr/bin",        "/sbin",          "/bin" };
 
 /* A JSON string. Bytes beyond ASCII go through as they are where they can be names at all. */
-static void put_string(const char *s)
+static void put_string(FILE *out, const char *s)
 {
-    putchar('"');
+    putc('"', out);
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
 
         if (c == '"' || c == '\\')
-            printf("\\%c", c);
+            fprintf(out, "\\%c", c);
         else if (c < ' ' || c >= 0x7f)
-            printf("\\u%04x", c);
+            fprintf(out, "\\u%04x", c);
         else
-            putchar(c);
+            putc(c, out);
     }
-    putchar('"');
+    putc('"', out);
 }
 
-static void put_interfaces(void)
+static void put_interfaces(FILE *out)
 {
     struct if_nameindex *all = if_nameindex();
 
-    fputs(",\"interfaces\":[", stdout);
+    fputs(",\"interfaces\":[", out);
     for (struct if_nameindex *i = all; i && i->if_name; i++) {
         if (i != all)
-            putchar(',');
-        put_string(i->if_name);
+            putc(',', out);
+        put_string(out, i->if_name);
     }
-    putchar(']');
+    putc(']', out);
     if (all)
         if_freenameindex(all);
 }
 
-static void put_agent(int root)
+static void put_agent(FILE *out, int root)
 {
     struct sbx_err err = SBX_ERR_INIT;
     struct sbx_user u;
 
-    fputs(",\"agent\":", stdout);
+    fputs(",\"agent\":", out);
     if (sbx_user_by_uid(root, AGENT_UID, &u, &err)) {
-        fputs("null", stdout);
+        fputs("null", out);
         return;
     }
-    fputs("{\"name\":", stdout);
-    put_string(u.name);
-    printf(",\"uid\":%u,\"gid\":%u,\"home\":", u.uid, u.gid);
-    put_string(u.home);
-    printf(",\"homeExists\":%s}", access(u.home, F_OK) ? "false" : "true");
+    fputs("{\"name\":", out);
+    put_string(out, u.name);
+    fprintf(out, ",\"uid\":%u,\"gid\":%u,\"home\":", u.uid, u.gid);
+    put_string(out, u.home);
+    fprintf(out, ",\"homeExists\":%s}", access(u.home, F_OK) ? "false" : "true");
 }
 
 static bool have(const char *program)
@@ -106,20 +106,23 @@ static const char *door(void)
     return errno == ECONNREFUSED ? "refused" : "unreachable";
 }
 
-int sbx_init_probe(void)
+int sbx_init_probe(int to)
 {
+    FILE *out = fdopen(dup(to), "w");
     SBX_AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char boot_id[SBX_BOOT_ID_SIZE];
 
+    if (!out)
+        return 1;
     sbx_boot_id(boot_id);
-    fputs("{\"bootId\":", stdout);
-    put_string(boot_id);
-    printf(",\"cookie\":%" PRIu64, sbx_netns_cookie()); /* below 2^53 for some thousand years */
-    put_interfaces();
-    put_agent(root);
-    printf(",\"door\":\"%s\",\"programs\":{", door());
+    fputs("{\"bootId\":", out);
+    put_string(out, boot_id);
+    fprintf(out, ",\"cookie\":%" PRIu64, sbx_netns_cookie()); /* below 2^53 for some thousand years */
+    put_interfaces(out);
+    put_agent(out, root);
+    fprintf(out, ",\"door\":\"%s\",\"programs\":{", door());
     for (size_t i = 0; i < SBX_ARRAY_LEN(programs); i++)
-        printf("%s\"%s\":%s", i ? "," : "", programs[i], have(programs[i]) ? "true" : "false");
-    fputs("}}\n", stdout);
-    return fflush(stdout) ? 1 : 0;
+        fprintf(out, "%s\"%s\":%s", i ? "," : "", programs[i], have(programs[i]) ? "true" : "false");
+    fputs("}}\n", out);
+    return fclose(out) ? 1 : 0;
 }

@@ -9,6 +9,7 @@ ws=$work/ws
 mkdir "$ws"
 chown 1000:1000 "$ws"
 new_name
+began=$(date +%s)
 sbx create --runtime "$runtime" shell --kit "$work/net" --name "$name" "$ws" >"$work/create.log" 2>&1 ||
     die "create: $(cat "$work/create.log")"
 code() { sbx exec "$name" -- curl -sS -m 30 -o /dev/null -w '%{http_code}' "$@" 2>/dev/null; }
@@ -51,6 +52,8 @@ helper=$(helper_pid) gate=$(gate_pid)
 if [ "$runtime" = docker ]; then
     container=$(docker ps -q --filter "label=sbx.sandbox=$name")
     [ -n "$container" ] || die "no container with the label sbx.sandbox=$name"
+    is "the files of the create came through PID 1, without an exec" \
+        "$(docker events --since "$began" --until "$(date +%s)" --filter "container=$container" | grep -c 'init batch')" 0
     docker restart -t 1 "$container" >/dev/null
     gone "$helper" && pass "docker restart ends the helper" || fail "docker restart ends the helper"
     gone "$gate" && pass "docker restart ends the gate" || fail "docker restart ends the gate"
@@ -66,6 +69,12 @@ sbx start "$name" >/dev/null 2>&1
 is "after stop and start" "$(code http://api.example.com/)" 200
 is "a name that was connected keeps its address over stop and start" "$(address api.example.com)" "$connected"
 [ "$(address two.names.example.com)" != "$connected" ] && pass "and no other name gets it" || fail "and no other name gets it"
+
+# As one is that an older sbx made: its init knows nothing of the socket.
+sbx stop "$name" >/dev/null 2>&1
+rm "$dir/run/steps"
+sbx start "$name" >/dev/null 2>&1
+is "where PID 1 does not ask, its steps come by exec" "$(code http://api.example.com/)" 200
 
 # Descriptors: a command whose output is piped ends at once though the gate stays.
 new_name

@@ -110,7 +110,32 @@ cookie=$(sed -n 's/.*"cookie":\([0-9]*\).*/\1/p' <<<"$probe")
 is "probe tells the inside" "$(sed "s/\"cookie\":$cookie/\"cookie\":N/; s/,\"programs.*//" <<<"$probe")" \
     "{\"bootId\":\"$(cat /proc/sys/kernel/random/boot_id)\",\"cookie\":N,\"interfaces\":[\"lo\"],\"agent\":{\"name\":\"agent\",\"uid\":1000,\"gid\":1000,\"home\":\"/home/agent\",\"homeExists\":true},\"door\":\"unreachable\""
 is "probe knows programs" "$(grep -o '"sh":[a-z]*' <<<"$probe")" '"sh":true'
-cp /proc/sys/kernel/random/boot_id "$root/marks/gate-$cookie"
+# The engine: listens, says that the gate is up, and gives who asks a file of records.
+answers=$(python3 - "$root/marks" "gate-$cookie" "$pid1" <<'PY'
+import os, shutil, socket, struct, sys, tempfile
+marks, gate, pid1 = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX)
+s.bind(marks + "/steps")
+s.listen()
+s.settimeout(10)
+shutil.copy("/proc/sys/kernel/random/boot_id", f"{marks}/{gate}.new")
+os.rename(f"{marks}/{gate}.new", f"{marks}/{gate}")
+c, _ = s.accept()
+peer = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+print("by PID 1" if peer == int(pid1) else f"by {peer}, not {pid1}")
+with tempfile.TemporaryFile() as f:
+    f.write(b"write 5 640 0 0 0 /tmp/asked\nhellobad 0 0 0 0 0 /\nmkdir 0 755 0 0 0 /tmp/made\n")
+    f.seek(0)
+    socket.send_fds(c, [b"x"], [f.fileno()])
+while text := c.recv(4096):
+    sys.stdout.write(text.decode())
+PY
+)
+is "PID 1 asks for its steps once the gate is up" "$answers" "by PID 1
+ok
+error unknown verb bad
+ok"
+is "and does them" "$(cat "$root/tmp/asked") $(stat -c %a "$root/tmp/asked") $(stat -c %F "$root/tmp/made")" "hello 640 directory"
 echo "1$cookie 1" >"$root/marks/start"
 touch "$root/marks/done-1$cookie-1" "$root/marks/done-$cookie-1"
 timeout 0.5 nsenter -t "$pid1" -p -n -m chroot "$root" /run/sbx/init wait
