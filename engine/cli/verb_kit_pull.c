@@ -81,16 +81,18 @@ static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
     const char *reference = cli->args.v[0], *to = cli->args.v[1];
     const struct sbx_kit_io *io = NULL;
     struct sbx_remote remote;
-    struct sbx_place unused;
     struct sbx_ref ref;
     enum sbx_code rc = sbx_cli_kit_io(cli, &o->remote, &io, err);
 
     if (!rc && is_file(reference))
         rc = sbx_err_wrap(err, sbx_kit_not_a_directory(reference, err), "%s", reference);
-    if (!rc && strncmp(reference, "git+", 4) != 0)
-        rc = sbx_place_parse(reference, cli->arena, &unused, err);
     if (!rc)
         rc = sbx_ref_parse(reference, cli->arena, &ref, err);
+    if (!rc && (ref.kind == SBX_REF_NAME || ref.kind == SBX_REF_DIRECTORY))
+        rc = sbx_err_set(err, SBX_SCHEMA,
+                         "%.200s is neither in a registry nor in git: write HOST/REPOSITORY@sha256:<digest>, "
+                         "oci-layout:DIR@sha256:<digest> or git+https://HOST/REPO#ref=<40-hex commit>",
+                         reference);
     if (rc)
         return rc;
     sbx_resolve_remote(io, &remote);

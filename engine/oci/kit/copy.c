@@ -96,6 +96,15 @@ static enum sbx_code name_it(const char *tmp, const char *to, struct sbx_err *er
                : sbx_err_errno(err, "make %s", to);
 }
 
+/* As git clone does. */
+static enum sbx_code make_parent(const char *to, struct sbx_err *err)
+{
+    SBX_AUTO_FREE char *copy = strdup(to);
+
+    return copy ? sbx_dir_make(dirname(copy), 0777, err)
+                : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+}
+
 enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
@@ -110,6 +119,9 @@ enum sbx_code sbx_kit_copy(const char *from, const char *to, struct sbx_err *err
         return sbx_err_errno(err, "%s", from);
     if (asprintf(&tmp, "%.*s.sbx-XXXXXX", (int)len, to) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    rc = make_parent(to, err);
+    if (rc)
+        return rc;
     if (!mkdtemp(tmp))
         return sbx_err_errno(err, "make a directory beside %s", to);
     out = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -136,8 +148,11 @@ enum sbx_code sbx_kit_move(const char *from, const char *to, struct sbx_err *err
     SBX_AUTO_FREE char *parent = strdup(to);
     enum sbx_code rc;
 
-    if (!parent)
+    rc = make_parent(to, err);
+    if (!rc && !parent)
         rc = sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    if (rc)
+        ; /* `from` goes all the same */
     else if (stat(from, &a) || stat(dirname(parent), &b) || a.st_dev != b.st_dev)
         rc = sbx_kit_copy(from, to, err);
     else if (nftw(from, give_mode, 16, FTW_PHYS))

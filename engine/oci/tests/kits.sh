@@ -68,6 +68,10 @@ t 0 "@$digest" kit push pulled "$plain/other/tools:1.0"
 (umask 0177 && "$SBX_BIN" kit pull "$ref" masked >/dev/null 2>&1 && "$SBX_BIN" kit push masked "$plain/other/tools:2" >third 2>&1)
 is "the same digest after a pull under a umask" "$(sed 's/.*@//' third)" "$digest"
 t 1 "exists and is not an empty directory" kit pull "$ref" pulled
+t 0 Pulled kit pull "$ref" new/below/pulled
+diff -r mix new/below/pulled || fail=1
+t 1 "hello is neither in a registry nor in git: write HOST/REPOSITORY@sha256:" kit pull hello no
+t 1 "is neither in a registry nor in git" kit pull ./mix no
 t 1 "can move: kits are taken by digest or commit only; write what it is now: $ref" kit pull "$plain/team/tools:1.0" no
 t 1 "MANIFEST_UNKNOWN" kit pull "oci://$plain/team/tools@sha256:$(printf '0%.0s' {1..64})" no
 t 1 "404, MANIFEST_UNKNOWN: manifest unknown" kit resolve "$plain/team/tools:none"

@@ -136,6 +136,15 @@ is "and of a helper" "$stands" one
 rm "$DOCKER_CONFIG/config.json"
 is "no secret is kept" "$(grep -rl s3cret "$XDG_CACHE_HOME" "$XDG_STATE_HOME" 2>/dev/null)" ""
 
+# --- mirrors of the user's settings, for the client that is ours
+if [ $runtime = oci ]; then
+    mkdir -p "$XDG_CONFIG_HOME/sbx"
+    printf 'registries: { docker.io: { mirrors: ["http://127.0.0.1:1", "http://%s"] } }\n' "$open" >"$XDG_CONFIG_HOME/sbx/settings.yaml"
+    create 0 "mirror 127.0.0.1:1 has it not" "x/box:1"
+    is "an image from a mirror" "$stands" two
+    rm "$XDG_CONFIG_HOME/sbx/settings.yaml"
+fi
+
 # --- offline
 kill $openpid && wait $openpid 2>/dev/null
 create 0 "" "$open/x/box:1"
