@@ -80,9 +80,7 @@ static enum sbx_code add_layer(struct sbx_store *s, const char *diff_id, int64_t
     if (rc)
         return rc;
     *ret_size = SBX_STORE_SIZE_MAX - budget;
-    if (syncfs(s->layers))
-        rc = sbx_err_errno(err, "write layer");
-    return rc ? rc : sbx_layer_settle(s, tmp, diff_id, *ret_size, err);
+    return sbx_layer_settle(s, tmp, diff_id, *ret_size, err);
 }
 
 static enum sbx_code add_image(struct sbx_store *s, const struct sbx_record *base,

@@ -166,14 +166,12 @@ static enum sbx_code to_cache(struct import *im, struct pending *p, const struct
     return rc;
 }
 
-/* All content is on disk before a name leads to it. */
+/* All layers are there before a name leads to them. */
 static enum sbx_code settle(struct import *im, struct pending *p, const struct sbx_manifest *m,
                             struct sbx_err *err)
 {
     enum sbx_code rc;
 
-    if (syncfs(im->store->layers))
-        return sbx_err_errno(err, "write layers");
     for (size_t i = 0; i < p->record.n_layers; i++) {
         if (!p->tmp[i][0])
             continue;
@@ -182,8 +180,6 @@ static enum sbx_code settle(struct import *im, struct pending *p, const struct s
             return rc;
         p->tmp[i][0] = '\0';
     }
-    if (fsync(im->store->layers))
-        return sbx_err_errno(err, "write layers");
     return sbx_record_add(im->store, &p->record, (const char *const *)m->names, m->n_names, err);
 }
 

@@ -123,7 +123,7 @@ enum sbx_code sbx_layer_unpack(struct sbx_store *s, const char *digest, const ch
                                int64_t *budget, char ret_tmp[SBX_LAYER_TMP_SIZE],
                                struct sbx_err *err);
 bool sbx_layer_present(struct sbx_store *s, const char *diff_id);
-/* Give it its name, and note its size beside it (a lost note only makes a list show less). */
+/* On the disk, give it its name, and note its size beside it (a lost note only makes a list show less). */
 enum sbx_code sbx_layer_settle(struct sbx_store *s, const char *tmp, const char *diff_id,
                                int64_t size, struct sbx_err *err);
 int64_t sbx_layer_size(struct sbx_store *s, const char *diff_id);

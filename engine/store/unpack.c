@@ -180,16 +180,19 @@ static void size_name(const char *diff_id, char to[HEX + 8])
 enum sbx_code sbx_layer_settle(struct sbx_store *s, const char *tmp, const char *diff_id,
                                int64_t size, struct sbx_err *err)
 {
+    SBX_AUTO_FD int dir = openat(s->layers, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     char name[HEX + 8], text[32];
     int len = snprintf(text, sizeof(text), "%lld\n", (long long)size);
     enum sbx_code rc;
 
+    if (dir < 0 || sbx_cache_sync_tree(dir))
+        return sbx_err_errno(err, "write layer %s", diff_id);
     size_name(diff_id, name);
     rc = sbx_file_write(s->layers, name, text, (size_t)len, 0600, err);
     if (rc)
         return rc;
     if (renameat(s->layers, tmp, s->layers, diff_id + strlen("sha256:")) == 0)
-        return SBX_OK;
+        return fsync(s->layers) ? sbx_err_errno(err, "name layer %s", diff_id) : SBX_OK;
     if (errno == EEXIST || errno == ENOTEMPTY) /* the same content is there */
         return sbx_dir_remove(s->layers, tmp, err);
     return sbx_err_errno(err, "name layer %s", diff_id);

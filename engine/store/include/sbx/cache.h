@@ -130,10 +130,7 @@ enum sbx_cache_state {
 SBX_MUST_USE enum sbx_code sbx_cache_check(struct sbx_cache *c, const struct sbx_cache_entry *e,
                                            bool *ret_good, struct sbx_err *err);
 
-/**
- * Wait until the tree of a directory is on the disk: file by file, and not for all that others write, where
- * it is small. 0, or -1 with errno.
- */
+/** Wait until the tree of a directory is on the disk; not for all that others write. 0, or -1 with errno. */
 int sbx_cache_sync_tree(int dir);
 
 /* ---- a blob that comes in pieces and may be cut ---- */
