@@ -175,6 +175,8 @@ static enum sbx_code find(struct pull *p, const char *reference, struct sbx_oci_
             return sbx_err_set(err, SBX_SYNTAX, "manifest %s is not JSON", ret->digest);
         if (!json_is_array(json_object_get(root, "manifests")))
             return take_manifest(p, root, err);
+        if (json_object_get(root, "layers") || json_object_get(root, "config")) /* read either way by somebody */
+            return sbx_err_set(err, SBX_SCHEMA, "%s is both an image and an index", ret->digest);
         next = choose(json_object_get(root, "manifests"), &ours);
         if (!next)
             return sbx_err_set(err, SBX_UNSUPPORTED, "no image for %s/%s in it", ours.os,

@@ -77,6 +77,23 @@ t 1 "MANIFEST_UNKNOWN" kit pull "oci://$plain/team/tools@sha256:$(printf '0%.0s'
 t 1 "404, MANIFEST_UNKNOWN: manifest unknown" kit resolve "$plain/team/tools:none"
 [ ! -e no ] || { echo "FAILED: a refused pull left something"; fail=1; }
 
+# --- many files
+mkdir -p many/files/home
+printf 'schemaVersion: "2"\nkind: mixin\nname: many\n' >many/spec.yaml
+python3 - <<'PY'
+import os
+for i in range(5000):
+    os.makedirs(f"many/files/home/{i % 50}", exist_ok=True)
+    with open(f"many/files/home/{i % 50}/{i}", "w") as f:
+        f.write(f"file {i}")
+PY
+t 0 Pushed kit push many "$plain/team/many:1"
+many=${out##* }
+rm -rf "$XDG_CACHE_HOME/sbx/kits"
+t 0 Pulled kit pull "$many" many2
+diff -r many many2 || fail=1
+t 0 "@${many##*@}" kit push many2 "$plain/other/many:1"
+
 mkdir ws child
 # --- in a plan: by digest, in both spellings; tags are refused with the reference to paste
 t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json

@@ -65,7 +65,7 @@ class Registry(Answers):
             return self.answer(200, SPEC)
         return self.refuse(404, "MANIFEST_UNKNOWN", "there is nothing of that name")
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_one
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = handle_one
 
 
 class Server(ThreadingHTTPServer):
@@ -203,21 +203,24 @@ def test_referrers_tag_of_another_kind():
     server.shutdown()
 
 
-def test_image_of_schema_1():
-    def rule(self):
-        if "/manifests/" in self.path:
-            self.answer(200, b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}',
-                        Content_Type="application/vnd.docker.distribution.manifest.v1+prettyjws")
-            return True
-        return False
-    server, host = serve(rule)
-    done = subprocess.run([os.path.join(os.path.dirname(SBX), "pull_image"), work + "/images", work + "/imagecache", f"{host}/x/kit:1"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    check("told what it is", done.returncode != 0 and "of before 2016 (schema 1)" in done.stderr, done)
-    done = sbx("kit", "pull", f"{host}/x/kit@sha256:" + hashlib.sha256(
-        b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}').hexdigest(), work + "/no")
-    check("nor is it a kit", "not a manifest of schemaVersion 2" in done.stderr, done)
-    server.shutdown()
+def test_images_that_are_none():
+    for text, kind, image, kit in (
+            (b'{"schemaVersion": 1, "name": "x/kit", "fsLayers": [], "history": []}',
+             "application/vnd.docker.distribution.manifest.v1+prettyjws", "of before 2016 (schema 1)", "not a manifest of schemaVersion 2"),
+            (b'{"schemaVersion": 2, "manifests": [], "layers": [], "config": {}}', INDEX, "both an image and an index", "an image index, not a kit"),
+            (b'{"schemaVersion": 2, "manifests": []}', INDEX, "no image for linux/", "an image index, not a kit")):
+        def rule(self, text=text, kind=kind):
+            if "/manifests/" in self.path:
+                self.answer(200, text, Content_Type=kind)
+                return True
+            return False
+        server, host = serve(rule)
+        done = subprocess.run([os.path.join(os.path.dirname(SBX), "pull_image"), work + "/images", work + "/imagecache", f"{host}/x/kit:1"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        check("told what it is", done.returncode != 0 and image in done.stderr, done)
+        done = sbx("kit", "pull", f"{host}/x/kit@{digest(text)}", work + "/no")
+        check("nor is it a kit", done.returncode == 1 and kit in done.stderr, done)
+        server.shutdown()
 
 
 class Keeper(Registry):
@@ -316,6 +319,37 @@ def test_uploads_mounts_and_their_scopes():
     sent = [f"{command} {path}" for command, path, given in server.log if given != "-" and command in ("POST", "PUT", "PATCH")]
     check("what is there is asked for and not sent", done.returncode == 0 and sorted(sent) == [
         "PUT /v2/me/agent/manifests/2", "PUT /v2/me/agent/manifests/_kit_2"], sent)
+    server.shutdown()
+
+
+def test_least_chunks():
+    """A registry that wants large chunks gets them, but for the last one."""
+    least, size, chunks = 12 << 20, 20 << 20, []
+    held = {"data": b"", "cut": False}
+
+    def rule(self):
+        if self.command == "POST":
+            self.answer(202, Location=self.path + "1", OCI_Chunk_Min_Length=str(least))
+        elif self.command == "PATCH":
+            chunks.append(len(self.body))
+            held["data"] += self.body
+            self.answer(202, Location=self.path, Range=f"0-{len(held['data']) - 1}")
+        elif self.command == "PUT" and len(self.body) > least and not held["cut"]:
+            held["cut"] = self.close_connection = True  # no answer
+        elif self.command == "PUT" and not self.body and "digest=" in self.path:
+            self.server.blobs["x/big", parse_qs(urlsplit(self.path).query)["digest"][0]] = held["data"]
+            self.answer(201)
+        else:
+            return False
+        return True
+    server, host = keep(rule)
+    kit = write_kit("big", SPEC.decode())
+    os.makedirs(kit + "/files/home")
+    with open(kit + "/files/home/noise", "wb") as f:
+        f.write(os.urandom(size))
+    done = sbx("kit", "push", kit, f"{host}/x/big:1")
+    check("pushed in chunks", done.returncode == 0 and held["cut"] and sum(chunks) > size, (done, chunks))
+    check("none but the last is smaller", all(n >= least for n in chunks[:-1]) and len(chunks) == 2, chunks)
     server.shutdown()
 
 
