@@ -95,16 +95,23 @@ struct sbx_names *sbx_names_new(int fd)
     return n;
 }
 
-void sbx_names_free(struct sbx_names *n)
+void sbx_names_clear(struct sbx_names *n)
 {
-    if (!n)
-        return;
     while (n->first) {
         struct entry *e = n->first;
 
         n->first = e->later;
-        free(e);
+        forget(n, e);
     }
+    n->end = &n->first;
+    n->last = n->budget = 0;
+    n->second = 0;
+}
+
+void sbx_names_free(struct sbx_names *n)
+{
+    if (n)
+        sbx_names_clear(n);
     free(n);
 }
 

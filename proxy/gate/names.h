@@ -36,7 +36,8 @@ SBX_MUST_USE enum sbx_code sbx_names_open(int fd, bool fresh, struct sbx_names *
 SBX_MUST_USE enum sbx_code sbx_names_parse(struct sbx_names *n, const char *text, size_t len,
                                            struct sbx_err *err);
 struct sbx_names *sbx_names_new(int fd); /**< An empty map; NULL: no memory. */
-void sbx_names_free(struct sbx_names *n); /**< NULL is fine. */
+void sbx_names_clear(struct sbx_names *n); /**< As it was when new; its file stays as it is. */
+void sbx_names_free(struct sbx_names *n);  /**< NULL is fine. */
 
 /** The address of a name (sbx_host.text, not an address), given now if it has none. */
 enum sbx_name_given sbx_names_give(struct sbx_names *n, const char *name, uint64_t now_ms,

@@ -1,4 +1,4 @@
-/* ClientHellos: all at once and byte by byte give the same answer, and never a name with more bytes than
+/* ClientHellos: all at once and in pieces give the same answer, and never a name with more bytes than
  * were sent. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,8 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sbx_hello whole = SBX_HELLO_INIT, pieces = SBX_HELLO_INIT;
     enum sbx_hello_state a = sbx_hello_read(&whole, (const char *)data, size), b = SBX_HELLO_MORE;
 
-    for (size_t n = 0; n <= size && b == SBX_HELLO_MORE; n++)
+    /* Each look is at all that came: longer pieces towards the end, or an input of 4 KiB takes longer than 50 others. */
+    for (size_t n = 0; n < size && b == SBX_HELLO_MORE; n += 1 + n / 32)
         b = sbx_hello_read(&pieces, (const char *)data, n);
+    if (b == SBX_HELLO_MORE)
+        b = sbx_hello_read(&pieces, (const char *)data, size);
     if (a != b || whole.named != pieces.named || whole.ech != pieces.ech ||
         whole.alpn != pieces.alpn || whole.offers_h1 != pieces.offers_h1 ||
         whole.offers_h2 != pieces.offers_h2 ||
