@@ -1,6 +1,7 @@
 /* The sandbox's own certificate authority (decision N15). Its key never leaves the state. */
 #include "box.h"
 
+#include "sbx/cert.h"
 #include "sbx/file.h"
 
 #include <fcntl.h>
@@ -8,7 +9,6 @@
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,29 +17,6 @@
 #define CA_SKEW_S 86400 /* valid since a day before: clocks inside may be behind */
 #define PEM_MAX 65536   /* bytes */
 
-static bool extend(X509 *cert, int nid, const char *value)
-{
-    X509V3_CTX ctx;
-    X509_EXTENSION *ext;
-    bool ok;
-
-    X509V3_set_ctx_nodb(&ctx);
-    X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
-    ext = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-    ok = ext && X509_add_ext(cert, ext, -1);
-    X509_EXTENSION_free(ext);
-    return ok;
-}
-
-/* 63 bits: none comes twice, and a number is positive and short enough for every client. */
-static bool set_serial(X509 *cert)
-{
-    uint64_t n;
-
-    return RAND_bytes((unsigned char *)&n, sizeof(n)) == 1 &&
-           ASN1_INTEGER_set_uint64(X509_get_serialNumber(cert), n >> 1 | 1);
-}
-
 static X509 *make_cert(EVP_PKEY *key, const char *name)
 {
     X509 *cert = X509_new();
@@ -47,7 +24,7 @@ static X509 *make_cert(EVP_PKEY *key, const char *name)
     char cn[SBX_SANDBOX_NAME_MAX + 1];
 
     snprintf(cn, sizeof(cn), "%s", name);
-    if (subject && X509_set_version(cert, 2) && set_serial(cert) &&
+    if (subject && X509_set_version(cert, 2) && sbx_cert_number(cert) &&
         X509_gmtime_adj(X509_getm_notBefore(cert), -CA_SKEW_S) &&
         X509_gmtime_adj(X509_getm_notAfter(cert), (long)CA_DAYS * 86400) &&
         X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8,
@@ -55,11 +32,11 @@ static X509 *make_cert(EVP_PKEY *key, const char *name)
         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)cn, -1, -1,
                                    0) &&
         X509_set_issuer_name(cert, subject) && X509_set_pubkey(cert, key) &&
-        extend(cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-        extend(cert, NID_key_usage, "critical,keyCertSign") &&
-        extend(cert, NID_ext_key_usage, "serverAuth") &&
-        extend(cert, NID_subject_key_identifier, "hash") &&
-        extend(cert, NID_authority_key_identifier, "keyid:always") &&
+        sbx_cert_extend(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+        sbx_cert_extend(cert, cert, NID_key_usage, "critical,keyCertSign") &&
+        sbx_cert_extend(cert, cert, NID_ext_key_usage, "serverAuth") &&
+        sbx_cert_extend(cert, cert, NID_subject_key_identifier, "hash") &&
+        sbx_cert_extend(cert, cert, NID_authority_key_identifier, "keyid:always") &&
         X509_sign(cert, key, EVP_sha256()))
         return cert;
     X509_free(cert);

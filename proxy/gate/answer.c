@@ -90,6 +90,7 @@ static const struct {
     { "connect-with-body", "CONNECT has no body" },
     { "bad-chunk", "the chunked body is malformed" },
     { "no-credential", "the credential that the gate adds is not available" },
+    { "no-memory", "the gate has no memory left for it" },
     { "log-unavailable", "the decision cannot be recorded: the log of the sandbox is full, or the disk of "
                          "the host" },
 };

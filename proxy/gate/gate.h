@@ -3,7 +3,7 @@
  * What the files of the gate share: the gate, a connection of the proxy or the transparent door, and
  * the steps a connection goes through:
  *
- *     conn.c    HEAD       bytes of a request head come in; transparent.c skips this state
+ *     request.c HEAD       bytes of a request head come in; transparent.c skips this state
  *     judge.c   ADMITTED   by name and port; waits for its turn among others to the same destination;
  *               RESOLVING  (resolve.c); by address
  *     dial.c    DIALING    the addresses in turn
@@ -205,6 +205,10 @@ void sbx_conn_shed(struct sbx_gate *g);
 /** Put a connection at the end of another list of the gate. */
 void sbx_conn_move(struct sbx_conn *c, struct sbx_list *to);
 void sbx_gate_free_dead(struct sbx_gate *g);
+
+/* request.c */
+#define SBX_CONN_IN_MAX (SBX_GATE_HEAD_MAX + 2 * SBX_GATE_SMALL_BUFFER) /* bytes: a head and what came with it */
+void sbx_head_run(struct sbx_conn *c); /**< HEAD: take a request in */
 /** Read into c->in, at most `max` bytes held. >0 bytes, 0 end, -1 nothing now, -2 failed. */
 ssize_t sbx_conn_fill(struct sbx_conn *c, size_t max);
 

@@ -2,17 +2,15 @@
  * leaves this process, and a key each would cost its making and 1 KiB more. */
 #include "leaf.h"
 
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "loop.h"
-#include "sbx/buf.h"
+#include "sbx/cert.h"
+#include "sbx/file.h"
 
 #define PEM_MAX 65536   /* bytes; a P-256 certificate has about 800 */
 #define CN_MAX 64       /* bytes: X.520, ub-common-name */
@@ -34,30 +32,10 @@ struct sbx_authority {
     unsigned n;
 };
 
-static enum sbx_code read_pem(int fd, struct sbx_buf *out, struct sbx_err *err)
-{
-    for (off_t at = 0;;) {
-        char *room = sbx_buf_room(out, 4096);
-        ssize_t n;
-
-        if (!room)
-            return sbx_err_set(err, SBX_LIMIT, "over %d bytes", PEM_MAX);
-        n = pread(fd, room, 4096, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return sbx_err_errno(err, "read");
-        if (!n)
-            return SBX_OK;
-        sbx_buf_commit(out, (size_t)n);
-        at += n;
-    }
-}
-
 static enum sbx_code read_cert(int fd, X509 **ret, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(PEM_MAX);
-    enum sbx_code rc = read_pem(fd, &text, err);
+    enum sbx_code rc = sbx_fd_read(fd, "certificate", &text, err);
     BIO *bio;
 
     if (rc)
@@ -74,7 +52,7 @@ static enum sbx_code read_cert(int fd, X509 **ret, struct sbx_err *err)
 static enum sbx_code read_key(int fd, EVP_PKEY **ret, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(PEM_MAX);
-    enum sbx_code rc = read_pem(fd, &text, err);
+    enum sbx_code rc = sbx_fd_read(fd, "key", &text, err);
     BIO *bio;
 
     if (!rc) {
@@ -133,15 +111,6 @@ void sbx_authority_free(struct sbx_authority *a)
     free(a);
 }
 
-/* 63 bits: none comes twice, and a number is positive and short enough for every client. */
-static bool set_serial(X509 *cert)
-{
-    uint64_t n;
-
-    return RAND_bytes((unsigned char *)&n, sizeof(n)) == 1 &&
-           ASN1_INTEGER_set_uint64(X509_get_serialNumber(cert), n >> 1 | 1);
-}
-
 /* Clocks inside may be behind; nothing may outlive its issuer. */
 static bool set_dates(X509 *cert, const struct sbx_authority *a, time_t now, time_t *ret_ends)
 {
@@ -156,20 +125,6 @@ static bool set_dates(X509 *cert, const struct sbx_authority *a, time_t now, tim
     *ret_ends = to;
     return ASN1_TIME_set(X509_getm_notBefore(cert), from) &&
            ASN1_TIME_set(X509_getm_notAfter(cert), to);
-}
-
-static bool extend(X509 *cert, X509 *issuer, int nid, const char *value)
-{
-    X509V3_CTX ctx;
-    X509_EXTENSION *ext;
-    bool ok;
-
-    X509V3_set_ctx_nodb(&ctx);
-    X509V3_set_ctx(&ctx, issuer, cert, NULL, NULL, 0);
-    ext = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-    ok = ext && X509_add_ext(cert, ext, -1);
-    X509_EXTENSION_free(ext);
-    return ok;
 }
 
 /* By hand: the text form would take commas and colons of a name apart. */
@@ -218,15 +173,15 @@ static X509 *mint(struct sbx_authority *a, const struct sbx_host *host, time_t n
 {
     X509 *cert = sbx_leaf_key(a) ? X509_new() : NULL;
 
-    if (cert && X509_set_version(cert, 2) && set_serial(cert) && set_dates(cert, a, now, ret_ends) &&
+    if (cert && X509_set_version(cert, 2) && sbx_cert_number(cert) && set_dates(cert, a, now, ret_ends) &&
         set_subject(cert, host->text) &&
         X509_set_issuer_name(cert, X509_get_subject_name(a->cert)) &&
         X509_set_pubkey(cert, a->leaf_key) &&
-        extend(cert, a->cert, NID_basic_constraints, "critical,CA:FALSE") &&
-        extend(cert, a->cert, NID_key_usage, "critical,digitalSignature") &&
-        extend(cert, a->cert, NID_ext_key_usage, "serverAuth") &&
-        extend(cert, a->cert, NID_subject_key_identifier, "hash") &&
-        extend(cert, a->cert, NID_authority_key_identifier, "keyid:always") &&
+        sbx_cert_extend(cert, a->cert, NID_basic_constraints, "critical,CA:FALSE") &&
+        sbx_cert_extend(cert, a->cert, NID_key_usage, "critical,digitalSignature") &&
+        sbx_cert_extend(cert, a->cert, NID_ext_key_usage, "serverAuth") &&
+        sbx_cert_extend(cert, a->cert, NID_subject_key_identifier, "hash") &&
+        sbx_cert_extend(cert, a->cert, NID_authority_key_identifier, "keyid:always") &&
         set_names(cert, host) && X509_sign(cert, a->key, EVP_sha256()))
         return cert;
     ERR_clear_error();

@@ -66,9 +66,15 @@ enum sbx_code sbx_log_escape(struct sbx_buf *out, const char *text)
 
 static enum sbx_code add_text(struct sbx_buf *out, const char *key, const char *value)
 {
-    if (sbx_buf_adds(out, ",\"") || sbx_buf_adds(out, key) || sbx_buf_adds(out, "\":"))
-        return SBX_LIMIT;
-    return value ? sbx_log_escape(out, value) : sbx_buf_adds(out, "null");
+    enum sbx_code rc = sbx_buf_adds(out, ",\"") ?: sbx_buf_adds(out, key) ?: sbx_buf_adds(out, "\":");
+
+    return rc ?: (value ? sbx_log_escape(out, value) : sbx_buf_adds(out, "null"));
+}
+
+static enum sbx_code add_number(struct sbx_buf *out, const char *key, unsigned value)
+{
+    return value ? sbx_buf_addf(out, ",\"%s\":%u", key, value)
+                 : sbx_buf_addf(out, ",\"%s\":null", key);
 }
 
 static void address_text(const struct in6_addr *a, char *ret, socklen_t size)
@@ -94,10 +100,14 @@ static enum sbx_code add_time(struct sbx_buf *out)
 /* What only some records have, and the end. */
 static enum sbx_code finish(const struct sbx_log *l, const struct sbx_record *r, struct sbx_buf *out)
 {
-    if ((r->ech && sbx_buf_adds(out, ",\"ech\":true")) ||
-        (*l->step && !r->event && add_text(out, "step", l->step)) ||
-        (r->request && sbx_buf_addf(out, ",\"request\":%llu", (unsigned long long)r->request)))
-        return SBX_LIMIT;
+    enum sbx_code rc = r->ech ? sbx_buf_adds(out, ",\"ech\":true") : SBX_OK;
+
+    if (!rc && *l->step && !r->event)
+        rc = add_text(out, "step", l->step);
+    if (!rc && r->request)
+        rc = sbx_buf_addf(out, ",\"request\":%llu", (unsigned long long)r->request);
+    if (rc)
+        return rc;
     if (!r->event)
         return sbx_buf_addf(out, ",\"count\":%llu}\n",
                             (unsigned long long)(r->count ? r->count : 1));
@@ -116,18 +126,14 @@ static enum sbx_code compose(const struct sbx_log *l, const struct sbx_record *r
         address_text(r->address, address, sizeof(address));
         dialled = address;
     }
-    if (add_time(out) || (r->event && add_text(out, "event", r->event)) ||
-        add_text(out, "sandbox", l->sandbox) || add_text(out, "door", r->door) ||
-        add_text(out, "proxy", r->proxy) || add_text(out, "protocol", r->protocol) ||
-        add_text(out, "method", r->method) || add_text(out, "host", r->host) ||
-        (r->port ? sbx_buf_addf(out, ",\"port\":%u", r->port) : sbx_buf_adds(out, ",\"port\":null")) ||
-        add_text(out, "address", dialled) || add_text(out, "decision", r->decision) ||
-        add_text(out, "rule", r->rule) || add_text(out, "origin", r->origin) ||
-        add_text(out, "reason", r->reason) ||
-        (r->status ? sbx_buf_addf(out, ",\"status\":%u", r->status)
-                   : sbx_buf_adds(out, ",\"status\":null")))
-        return SBX_LIMIT;
-    return finish(l, r, out);
+    return add_time(out) ?: (r->event ? add_text(out, "event", r->event) : SBX_OK)
+           ?: add_text(out, "sandbox", l->sandbox) ?: add_text(out, "door", r->door)
+           ?: add_text(out, "proxy", r->proxy) ?: add_text(out, "protocol", r->protocol)
+           ?: add_text(out, "method", r->method) ?: add_text(out, "host", r->host)
+           ?: add_number(out, "port", r->port) ?: add_text(out, "address", dialled)
+           ?: add_text(out, "decision", r->decision) ?: add_text(out, "rule", r->rule)
+           ?: add_text(out, "origin", r->origin) ?: add_text(out, "reason", r->reason)
+           ?: add_number(out, "status", r->status) ?: finish(l, r, out);
 }
 
 /* A line that says why the next ones are missing takes the place of one that has no room. */

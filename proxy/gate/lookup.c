@@ -1,12 +1,11 @@
 /* Questions to a configuration, and the watch on its file. See config.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "config.h"
-#include "sbx/buf.h"
+#include "sbx/file.h"
 
 #define FILE_NAME "gate.json"
 
@@ -51,28 +50,9 @@ bool sbx_watch_changed(const struct sbx_watch *w)
            now.st_ctim.tv_nsec != w->seen.st_ctim.tv_nsec;
 }
 
-static enum sbx_code read_all(int fd, struct sbx_buf *out, struct sbx_err *err)
-{
-    for (;;) {
-        char *room = sbx_buf_room(out, 65536);
-        ssize_t n;
-
-        if (!room)
-            return sbx_err_set(err, SBX_LIMIT, FILE_NAME ": too large");
-        n = read(fd, room, 65536);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return sbx_err_errno(err, "read " FILE_NAME);
-        if (!n)
-            return SBX_OK;
-        sbx_buf_commit(out, (size_t)n);
-    }
-}
-
 enum sbx_code sbx_watch_read(struct sbx_watch *w, struct sbx_config **ret, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_GATE_CONFIG_MAX + 65536);
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_GATE_CONFIG_MAX);
     SBX_AUTO_FD int fd = openat(w->dirfd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     enum sbx_code rc;
 
@@ -83,7 +63,7 @@ enum sbx_code sbx_watch_read(struct sbx_watch *w, struct sbx_config **ret, struc
         return sbx_err_errno(err, "stat " FILE_NAME);
     if (!S_ISREG(w->seen.st_mode))
         return sbx_err_set(err, SBX_SCHEMA, FILE_NAME ": not a file");
-    rc = read_all(fd, &text, err);
+    rc = sbx_fd_read(fd, FILE_NAME, &text, err);
     if (rc)
         return rc;
     return sbx_config_parse(text.len ? text.ptr : "", text.len, ret, err);

@@ -10,7 +10,7 @@
 
 #include "bounds.h"
 #include "sbx/auto.h"
-#include "sbx/buf.h"
+#include "sbx/file.h"
 #include "sbx/policy.h"
 
 #define NET 0xc6130000u /* 198.19.0.0/16; the gate's own addresses are in 198.18.0.0/16 */
@@ -175,26 +175,6 @@ enum sbx_code sbx_names_parse(struct sbx_names *n, const char *text, size_t len,
     return SBX_OK;
 }
 
-static enum sbx_code read_file(int fd, struct sbx_buf *out, struct sbx_err *err)
-{
-    off_t at = 0;
-
-    for (;;) {
-        char *room = sbx_buf_room(out, 65536);
-        ssize_t n;
-
-        if (!room)
-            return sbx_err_set(err, SBX_LIMIT, "address map: over %d bytes", SBX_GATE_MAP_MAX);
-        n = pread(fd, room, 65536, at);
-        if (n < 0)
-            return sbx_err_errno(err, "read the address map");
-        if (!n)
-            return SBX_OK;
-        sbx_buf_commit(out, (size_t)n);
-        at += n;
-    }
-}
-
 /* A crash in the middle of a write left half a line: its name was never told to anybody. */
 static enum sbx_code cut(int fd, struct sbx_buf *text, struct sbx_err *err)
 {
@@ -252,13 +232,13 @@ static enum sbx_code start_anew(struct sbx_names *n, struct sbx_err *err)
 
 enum sbx_code sbx_names_open(int fd, bool fresh, struct sbx_names **ret, struct sbx_err *err)
 {
-    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_GATE_MAP_MAX + 65536);
+    SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_GATE_MAP_MAX);
     struct sbx_names *n = sbx_names_new(fd);
     enum sbx_code rc;
 
     if (!n)
         return sbx_err_set(err, SBX_NO_MEMORY, "address map: out of memory");
-    rc = read_file(fd, &text, err);
+    rc = sbx_fd_read(fd, "address map", &text, err);
     if (!rc)
         rc = cut(fd, &text, err);
     if (!rc && text.len)

@@ -1,7 +1,6 @@
 /* Versions, protocols and roots of both TLS sides. See trust.h. */
 #include "trust.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "sbx/file.h"
 
 #define BUNDLE_MAX (8 << 20) /* bytes; that of Debian has 220 KiB */
 
@@ -85,16 +86,9 @@ enum sbx_code sbx_trust_check(const char *pem, size_t len, struct sbx_err *err)
 static void add_bundle(X509_STORE *store, int fd)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(BUNDLE_MAX);
-    char *room;
-    ssize_t n = 1;
+    struct sbx_err err;
 
-    for (off_t at = 0; n > 0; at += n) {
-        room = sbx_buf_room(&text, 65536);
-        n = room ? pread(fd, room, 65536, at) : 0;
-        if (n > 0)
-            sbx_buf_commit(&text, (size_t)n);
-    }
-    if (text.len)
+    if (!sbx_fd_read(fd, "roots", &text, &err) && text.len)
         add_roots(store, text.ptr, text.len);
 }
 

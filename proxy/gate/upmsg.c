@@ -8,9 +8,10 @@
 static enum sbx_code add_authority(struct sbx_buf *out, const struct sbx_host *host, uint16_t port,
                                    bool always)
 {
-    if (sbx_buf_addf(out, host->kind == SBX_HOST_IPV6 ? "[%s]" : "%s", host->text))
-        return SBX_LIMIT;
-    return port == 80 && !always ? SBX_OK : sbx_buf_addf(out, ":%u", port);
+    bool v6 = host->kind == SBX_HOST_IPV6;
+    enum sbx_code rc = sbx_buf_addf(out, v6 ? "[%s]" : "%s", host->text);
+
+    return (rc || (port == 80 && !always)) ? rc : sbx_buf_addf(out, ":%u", port);
 }
 
 static enum sbx_code add_authorization(struct sbx_buf *out, const struct sbx_upstream_proxy *p)
@@ -22,11 +23,9 @@ static enum sbx_code add_authorization(struct sbx_buf *out, const struct sbx_ups
 enum sbx_code sbx_upstream_connect(const struct sbx_upstream_proxy *p, const struct sbx_host *host,
                                    uint16_t port, struct sbx_buf *out)
 {
-    if (sbx_buf_adds(out, "CONNECT ") || add_authority(out, host, port, true) ||
-        sbx_buf_adds(out, " HTTP/1.1\r\nHost: ") || add_authority(out, host, port, true) ||
-        sbx_buf_adds(out, "\r\n") || add_authorization(out, p))
-        return SBX_LIMIT;
-    return sbx_buf_adds(out, "\r\n");
+    return sbx_buf_adds(out, "CONNECT ") ?: add_authority(out, host, port, true)
+           ?: sbx_buf_adds(out, " HTTP/1.1\r\nHost: ") ?: add_authority(out, host, port, true)
+           ?: sbx_buf_adds(out, "\r\n") ?: add_authorization(out, p) ?: sbx_buf_adds(out, "\r\n");
 }
 
 /* "GET /x HTTP/1.1" becomes "GET http://host/x HTTP/1.1"; "*" is the URL without a path. */
@@ -36,17 +35,16 @@ enum sbx_code sbx_upstream_absolute(const struct sbx_upstream_proxy *p, const st
     const char *space = head->len ? memchr(head->ptr, ' ', head->len) : NULL;
     const char *end = head->len ? memmem(head->ptr, head->len, "\r\n", 2) : NULL;
     const char *path = space ? space + 1 : NULL;
+    enum sbx_code rc;
 
     if (!space || !end || space > end)
         return SBX_SYNTAX;
-    if (sbx_buf_add(out, head->ptr, (size_t)(path - head->ptr)) || sbx_buf_adds(out, "http://") ||
-        add_authority(out, host, port, false))
-        return SBX_LIMIT;
+    rc = sbx_buf_add(out, head->ptr, (size_t)(path - head->ptr)) ?: sbx_buf_adds(out, "http://")
+         ?: add_authority(out, host, port, false);
     if (path[0] == '*' && path[1] == ' ')
         path++;
-    if (sbx_buf_add(out, path, (size_t)(end + 2 - path)) || add_authorization(out, p))
-        return SBX_LIMIT;
-    return sbx_buf_add(out, end + 2, (size_t)(head->ptr + head->len - (end + 2)));
+    return rc ?: sbx_buf_add(out, path, (size_t)(end + 2 - path)) ?: add_authorization(out, p)
+           ?: sbx_buf_add(out, end + 2, (size_t)(head->ptr + head->len - (end + 2)));
 }
 
 static void refuse(struct sbx_upstream_answer *ret, unsigned status)

@@ -3,13 +3,12 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bounds.h"
+#include "sbx/file.h"
 #include "sbx/json.h"
 
 static enum sbx_code bad(struct sbx_err *err, const char *what)
@@ -117,28 +116,12 @@ enum sbx_code sbx_upstream_parse(const char *text, size_t len, struct sbx_upstre
 enum sbx_code sbx_upstream_read(int fd, struct sbx_upstream **ret, struct sbx_err *err)
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_GATE_UPSTREAM_MAX);
-    enum sbx_code rc = SBX_OK;
-    ssize_t n = 1;
+    enum sbx_code rc = sbx_fd_read(fd, "upstream proxy", &text, err);
 
-    while (n > 0) {
-        char *room = sbx_buf_room(&text, 4096);
-
-        if (!room) {
-            rc = sbx_err_set(err, SBX_LIMIT, "upstream proxy: over %d bytes", SBX_GATE_UPSTREAM_MAX);
-            break;
-        }
-        n = read(fd, room, 4096);
-        if (n > 0)
-            sbx_buf_commit(&text, (size_t)n);
-        else if (n < 0 && errno == EINTR)
-            n = 1;
-        else if (n < 0)
-            rc = sbx_err_errno(err, "upstream proxy");
-    }
     if (!rc)
         rc = sbx_upstream_parse(text.len ? text.ptr : "", text.len, ret, err);
     if (text.ptr)
-        explicit_bzero(text.ptr, text.len);
+        explicit_bzero(text.ptr, text.cap);
     return rc;
 }
 

@@ -116,6 +116,23 @@ enum sbx_code sbx_file_read(int dirfd, const char *path, struct sbx_buf *out, st
     return rc;
 }
 
+enum sbx_code sbx_fd_read(int fd, const char *name, struct sbx_buf *out, struct sbx_err *err)
+{
+    size_t expected = 0;
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return sbx_err_errno(err, "%s", name);
+    if (S_ISREG(st.st_mode)) {
+        if (lseek(fd, 0, SEEK_SET) < 0)
+            return sbx_err_errno(err, "%s", name);
+        expected = (size_t)st.st_size;
+    }
+    if (expected > out->max - out->len)
+        return too_large(err, name, out->max);
+    return read_all(fd, name, expected, out, err);
+}
+
 enum sbx_code sbx_file_stream(int dirfd, const char *path, size_t max, sbx_file_sink *sink,
                               void *context, struct sbx_err *err)
 {

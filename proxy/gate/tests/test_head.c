@@ -225,6 +225,19 @@ static int decode_cut(const char *text, size_t len, size_t cut, struct sbx_buf *
     return rc;
 }
 
+/* A client that hears 431 makes its head shorter, which is no use where memory is out. */
+static void what_does_not_fit_is_told_from_want_of_memory(void **state)
+{
+    const struct sbx_head reply = { .status = 200, .phrase = { "OK", SIZE_MAX / 2 } }; /* more than there is */
+    const struct sbx_reply_plan plan = { .close = true };
+    const struct sbx_body body = { .kind = SBX_BODY_NONE };
+    SBX_AUTO(sbx_buf) small = SBX_BUF_INIT(1000), any = SBX_BUF_INIT(SIZE_MAX);
+
+    (void)state;
+    assert_int_equal(sbx_rewrite_reply(&reply, &body, &plan, &small), SBX_LIMIT);
+    assert_int_equal(sbx_rewrite_reply(&reply, &body, &plan, &any), SBX_NO_MEMORY);
+}
+
 static void chunks_decode_in_any_two_pieces(void **state)
 {
     static const char text[] = "5;x=\"y\"\r\nhello\r\n00A\r\n, gate!!!!\r\n0\r\nT: 1\r\n\r\nGET ";
@@ -302,6 +315,7 @@ int main(void)
         cmocka_unit_test(the_request_goes_on_in_origin_form),
         cmocka_unit_test(requests_are_refused_with_a_status_and_a_reason),
         cmocka_unit_test(replies_are_framed_as_their_status_says),
+        cmocka_unit_test(what_does_not_fit_is_told_from_want_of_memory),
         cmocka_unit_test(chunks_decode_in_any_two_pieces),
         cmocka_unit_test(broken_chunks_are_refused_in_any_two_pieces),
         cmocka_unit_test(trailers_lose_what_could_frame_or_steer),

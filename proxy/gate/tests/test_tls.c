@@ -17,6 +17,7 @@
 
 #include "hello.h"
 #include "leaf.h"
+#include "sbx/cert.h"
 #include "sbx/json.h"
 #include "secrets.h"
 #include "target.h"
@@ -33,20 +34,6 @@ struct issuer {
     struct sbx_authority *authority;
 };
 
-static bool extend(X509 *cert, int nid, const char *value)
-{
-    X509V3_CTX ctx;
-    X509_EXTENSION *ext;
-    bool ok;
-
-    X509V3_set_ctx_nodb(&ctx);
-    X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
-    ext = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-    ok = ext && X509_add_ext(cert, ext, -1);
-    X509_EXTENSION_free(ext);
-    return ok;
-}
-
 static X509 *make_ca(EVP_PKEY *key, long days)
 {
     X509 *cert = X509_new();
@@ -59,9 +46,9 @@ static X509 *make_ca(EVP_PKEY *key, long days)
                                            (const unsigned char *)"ca", -1, -1, 0) &&
                 X509_set_issuer_name(cert, X509_get_subject_name(cert)) &&
                 X509_set_pubkey(cert, key) &&
-                extend(cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-                extend(cert, NID_key_usage, "critical,keyCertSign") &&
-                extend(cert, NID_subject_key_identifier, "hash") &&
+                sbx_cert_extend(cert, cert, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+                sbx_cert_extend(cert, cert, NID_key_usage, "critical,keyCertSign") &&
+                sbx_cert_extend(cert, cert, NID_subject_key_identifier, "hash") &&
                 X509_sign(cert, key, EVP_sha256()));
     return cert;
 }

@@ -240,11 +240,36 @@ static void a_tree_deeper_than_any_path_is_removed(void **state)
     assert_false(there("d"));
 }
 
+static void what_is_open_is_read_from_its_beginning(void **state)
+{
+    SBX_AUTO(sbx_buf) all = SBX_BUF_INIT(5), less = SBX_BUF_INIT(4), piped = SBX_BUF_INIT(5);
+    struct sbx_err err = SBX_ERR_INIT;
+    int fd, ends[2];
+
+    (void)state;
+    put("five", "12345");
+    fd = open("five", O_RDONLY);
+    assert_int_equal(lseek(fd, 3, SEEK_SET), 3);
+    assert_int_equal(sbx_fd_read(fd, "five", &all, &err), SBX_OK);
+    assert_string_equal(all.ptr, "12345");
+    assert_int_equal(sbx_fd_read(fd, "five", &less, &err), SBX_LIMIT);
+    assert_string_equal(err.text, "five: larger than 4 bytes");
+    close(fd);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "123456", 6), 6);
+    close(ends[1]);
+    assert_int_equal(sbx_fd_read(ends[0], "a pipe", &piped, &err), SBX_LIMIT);
+    assert_string_equal(err.text, "a pipe: larger than 5 bytes");
+    close(ends[0]);
+    assert_int_equal(sbx_fd_read(ends[0], "a pipe", &piped, &err), SBX_IO);
+}
+
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        FILE_TEST(what_is_open_is_read_from_its_beginning),
         FILE_TEST(a_file_is_read_whole_or_not_at_all),
         FILE_TEST(a_file_of_unknown_size_is_bounded_too),
         FILE_TEST(fifos_devices_and_directories_are_refused_at_once),

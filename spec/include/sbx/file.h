@@ -17,6 +17,12 @@
  */
 SBX_MUST_USE enum sbx_code sbx_file_read(int dirfd, const char *path, struct sbx_buf *out,
                                          struct sbx_err *err);
+/**
+ * Read what is open: a file from its beginning, a pipe to its end. It waits for who writes.
+ * @param name for errors
+ * @return SBX_OK, SBX_LIMIT (more than out->max), SBX_IO or SBX_NO_MEMORY; then `out` may hold a part
+ */
+SBX_MUST_USE enum sbx_code sbx_fd_read(int fd, const char *name, struct sbx_buf *out, struct sbx_err *err);
 /** Takes the next bytes of a file; any code but SBX_OK ends the reading and is handed on. */
 typedef enum sbx_code sbx_file_sink(void *context, const void *data, size_t len,
                                     struct sbx_err *err);
