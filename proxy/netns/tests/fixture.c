@@ -367,3 +367,10 @@ socklen_t address(const char *text, uint16_t port, struct sockaddr_storage *ret)
     v6->sin6_port = htons(port);
     return sizeof(*v6);
 }
+
+void assert_refused(struct fixture *f, const char *why)
+{
+    if (strncmp(f->first, "error ", 6) || !strstr(f->first, why))
+        fail_msg("want an error with \"%s\", got: %s", why, f->first);
+    assert_int_not_equal(helper_exit(f), 0);
+}

@@ -46,6 +46,8 @@ int teardown(void **state);
 void start_helper(struct fixture *f, const char *const *args, int pidfd);
 /** The helper's exit status; waits for it. */
 int helper_exit(struct fixture *f);
+/** It did not begin, and says why. */
+void assert_refused(struct fixture *f, const char *why);
 /** What it wrote to --ended-fd; after its end. */
 const char *ended_text(struct fixture *f);
 
