@@ -34,6 +34,7 @@ struct sbx_http {
     const struct sbx_curl *curl;
     CURL *h; /* keeps its connections */
     struct sbx_tls tls;
+    bool whole_trust; /* the system's directory of authorities did not do: its file, too */
     const char *host; /* whose certificates `tls` has */
     char reason[CURL_ERROR_SIZE];
     const atomic_bool *stop; /* true: bodies that are sent end; NULL: nobody ends them */

@@ -5,6 +5,8 @@
 #   scripts/soak/bench-oci.sh [RUNS]      default 5 (2 for the kit of 1 GiB); SBX_BENCH_DIR is where it works (default: /tmp),
 #   SBX_BENCH_KITS what it measures (default: "one many big"; "" leaves the image)
 set -u
+# mounts of its own: the authorities of the system get one more
+[ -n "${SBX_BENCH_MOUNTS:-}" ] || SBX_BENCH_MOUNTS=1 exec unshare -m --propagation private "$0" "$@"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 runs=${1:-5}
 export SBX_BIN=${SBX_BIN:-$here/build/bench/bin/sbx} SBX_SOURCE_DIR=$here
@@ -81,6 +83,21 @@ for k in $kits; do
     echo "warm pull ($k): $(tail -c +$((before + 1)) plain.log | grep -c '"GET ') requests at the registry"
     rm -rf "$caches" "$work/lay"
 done
+
+# as from a public registry: TLS by an authority of the system
+if [[ $kits == *one* ]]; then
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout tls.key -out tls.crt -days 2 -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 2>/dev/null
+    cp -a /etc/ssl/certs trusted && cat tls.crt >>trusted/ca-certificates.crt && cp tls.crt "trusted/$(openssl x509 -hash -noout -in tls.crt).0" &&
+        mount --bind trusted /etc/ssl/certs || exit 1
+    plain=$host
+    registry tls "  tls: { certificate: $work/tls.crt, key: $work/tls.key }"
+    ref=$("$SBX_BIN" kit push "$work/one" "$host/kits/one:1" 2>/dev/null | sed 's/^Pushed //')
+    oras push --disable-path-validation "$host/oras/one:1" one/ >/dev/null || exit 1
+    pair "$runs" "pull over TLS (one / oras pull)" "rm -rf $caches out out2" \
+        "$sbx pull $ref $work/out" "oras pull -o $work/out2 $host/oras/one:1"
+    rm -rf "$caches" out out2
+    host=$plain
+fi
 
 tar=${SBX_TEST_IMAGE:-/root/.cache/sbx-base/base-bookworm.tar}
 if [ -x "$pull_image" ] && [ -f "$tar" ]; then
