@@ -4,7 +4,7 @@
 
 #define HELP_COLUMN 28 /* where the descriptions of flags begin */
 #define USUAL_EXITS                                                                                \
-    "0: done, 1: failed, 2: wrong usage, 3: consent or a log-in is missing, 4: refused by policy"
+    "0: done, 1: failed, 2: wrong usage, 3: consent or a log-in that works is missing, 4: refused by policy"
 
 static void print_opt(const struct sbx_opt *o, FILE *out)
 {

@@ -359,7 +359,7 @@ const struct sbx_verb sbx_verb_run = {
                "sbx run --task claude . -- -p 'fix the failing test'\n"
                "sbx run --name shell-project",
     .exits = "The agent's. Before it: 125: sbx itself failed, 2: wrong usage,\n"
-             "3: consent or a log-in is missing, 4: refused by policy",
+             "3: consent or a log-in that works is missing, 4: refused by policy",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),
     .size = sizeof(struct run_opts),

@@ -281,6 +281,9 @@ static const char *words_of(long status)
 static enum sbx_code code_of(long status)
 {
     switch (status) {
+    case 401:
+    case 403:
+        return SBX_CONSENT; /* the log-in that would do is missing, whether there is another or none */
     case 404:
         return SBX_NOT_FOUND;
     case 405:

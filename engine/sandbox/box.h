@@ -166,6 +166,9 @@ SBX_MUST_USE enum sbx_code sbx_ca_cert(struct sbx_box *box, struct sbx_buf *pem,
 /* ---- inject.c ---- */
 /** Put into gate.json what the gate adds to requests, and the roots of --upstream-ca. */
 SBX_MUST_USE enum sbx_code sbx_inject_config(struct sbx_box *box, json_t *o, struct sbx_err *err);
+/** Forget what is added for the sandbox of this name. */
+SBX_MUST_USE enum sbx_code sbx_inject_drop(const struct sbx_engine *e, const char *name,
+                                           struct sbx_err *err);
 /** SBX_USAGE: not PEM certificates, or more than those. */
 SBX_MUST_USE enum sbx_code sbx_upstream_ca_check(const char *pem, struct sbx_err *err);
 SBX_MUST_USE enum sbx_code sbx_upstream_ca_save(struct sbx_box *box, const char *pem, /* or NULL */

@@ -167,6 +167,8 @@ enum sbx_code sbx_sandbox_remove(struct sbx_engine *e, const char *name, bool fo
         return sbx_err_set(err, SBX_BUSY, "sandbox %s is in use by %zu session%s; --force ends %s",
                            name, sessions, sessions > 1 ? "s" : "", sessions > 1 ? "them" : "it");
     rc = sbx_box_clean(&box, err);
+    if (!rc) /* what was for this one is not for the next one of its name */
+        rc = sbx_inject_drop(e, name, err);
     if (!rc)
         sbx_lock_drop(e, name);
     return rc;

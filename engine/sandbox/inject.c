@@ -17,6 +17,21 @@
 #define RULES_MAX 262144     /* bytes: the gate takes 256 rules */
 #define ROOTS_MAX 1048576    /* bytes; the same bound as the gate's */
 
+#define PATH_SIZE 4096 /* bytes of a path below the state directory */
+
+static void rules_path(const struct sbx_engine *e, const char *name, char out[PATH_SIZE])
+{
+    snprintf(out, PATH_SIZE, "%s/inject/%s.json", e->paths.state, name);
+}
+
+enum sbx_code sbx_inject_drop(const struct sbx_engine *e, const char *name, struct sbx_err *err)
+{
+    char path[PATH_SIZE];
+
+    rules_path(e, name, path);
+    return !unlink(path) || errno == ENOENT ? SBX_OK : sbx_err_errno(err, "remove %s", path);
+}
+
 /* Who can write it can send any secret anywhere. */
 static enum sbx_code check_private(const char *path, struct sbx_err *err)
 {
@@ -35,12 +50,12 @@ static enum sbx_code read_rules(struct sbx_box *box, json_t **ret, struct sbx_er
 {
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(RULES_MAX);
     SBX_AUTO_JSON json_t *o = NULL;
-    char path[4096];
+    char path[PATH_SIZE];
     json_error_t fault;
     enum sbx_code rc;
 
     *ret = NULL;
-    snprintf(path, sizeof(path), "%s/inject/%s.json", box->e->paths.state, box->name);
+    rules_path(box->e, box->name, path);
     if (box->record.learned || access(path, F_OK))
         return SBX_OK;
     rc = box->plan ? SBX_OK : sbx_planfile_read(box, err); /* a guard of the gate has not read it */

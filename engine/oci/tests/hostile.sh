@@ -92,7 +92,7 @@ t 1 'not here\x1b[31m' kit pull "$host/none/kit@sha256:$(printf '0%.0s' {1..64})
 
 printf '{"auths":{"%s":{"auth":"%s"}}}' "$host" "$(printf 'hugo:pa:ss' | base64)" >"$DOCKER_CONFIG/config.json"
 f token 0 Pulled
-f loop401 1 "answers 401, UNAUTHORIZED: never"
+f loop401 3 "answers 401, UNAUTHORIZED: never"
 f evilrealm 1 "no log-in is sent there without TLS"
 is "and none was" "$(grep -c evil.example.com requests)" 0
 : >requests

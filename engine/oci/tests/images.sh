@@ -83,7 +83,7 @@ cp tls.crt "$XDG_CONFIG_HOME/docker/certs.d/$host/ca.crt"
 t 3 "no credentials for $host; run docker login $host" kit push mix "$host/kits/mix:1"
 login() { printf '{"auths":{"%s":{"auth":"%s"}}}' "$host" "$(printf '%s' "$1" | base64)" >"$DOCKER_CONFIG/config.json"; }
 login hugo:wrong
-t 1 "answers 401" kit push mix "$host/kits/mix:1"
+t 3 "answers 401" kit push mix "$host/kits/mix:1"
 login hugo:s3cret
 t 0 Pushed kit push mix "$host/kits/mix:1"
 ref=${out##* }

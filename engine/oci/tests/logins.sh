@@ -51,7 +51,7 @@ for verb in "kit push mix $host/team/mix:1" "kit pull $ref no" "kit resolve $hos
     t 3 "no credentials for $host; run docker login $host" $verb
     keep wrong
     # shellcheck disable=SC2086
-    t 1 "log in anew: docker login $host" $verb
+    t 3 "log in anew: docker login $host" $verb
 done
 echo 'not json' >"$DOCKER_CONFIG/config.json"
 t 3 "config.json" kit pull "$ref" no
@@ -85,7 +85,7 @@ is "what is public needs no log-in" "$(sort -u scopes)" "GET - repository:public
 t 3 "no credentials for $host; run docker login $host" kit push mix "$host/public/mix:2"
 t 3 "no credentials for $host; run docker login $host" kit resolve "$host/team/mix:auths"
 keep wrong
-t 1 "401, UNAUTHORIZED: nobody of that name here" kit resolve "$host/team/mix:auths"
+t 3 "401, UNAUTHORIZED: nobody of that name here" kit resolve "$host/team/mix:auths"
 keep auths
 t 0 Pushed kit push "$ref" "$host/team/again:1"
 
@@ -99,9 +99,9 @@ if command -v token-server >/dev/null; then
     tokens "http://127.0.0.1:$port/token/" real
     team=hugo # there everybody has what is below his name
     for how in auths credHelpers; do works $how; done
-    t 1 "log in anew: docker login $host" kit resolve "$host/team/mix:1"
+    t 3 "log in anew: docker login $host" kit resolve "$host/team/mix:1"
     keep wrong
-    t 1 "401" kit resolve "$host/hugo/mix:auths"
+    t 3 "401" kit resolve "$host/hugo/mix:auths"
 else
     echo "not tried: distribution's token-server is not installed"
 fi

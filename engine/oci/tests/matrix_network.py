@@ -124,7 +124,7 @@ def refused(kind, status, text, log_in=True):
     return run
 
 
-both("401 for ever", refused("401", 1, "answers 401, UNAUTHORIZED: never"))
+both("401 for ever", refused("401", 3, "answers 401, UNAUTHORIZED: never"))
 both("401 without a log-in", refused("401", 3, "run docker login", log_in=False))
 both("503 for ever", refused("503", 1, "answers 503, UNAVAILABLE: closed for today"))
 both("redirects in a circle", refused("loop", 1, "redirected more than 10 times"))

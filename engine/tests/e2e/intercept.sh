@@ -157,3 +157,4 @@ is "the next change of rules brings one" "$(inside curl -sS -o /dev/null -w '%{h
 sbx rm -f "$id" >/dev/null 2>&1
 for _ in $(seq 100); do [ -z "$(broker)" ] && break; sleep 0.05; done
 is "it ends with the sandbox" "$(broker)" ""
+is "the next sandbox of the name gets nothing of it" "$(find "$state/inject" -name "$id.json")" ""

@@ -73,9 +73,9 @@ struct sbx_oci_doc {
 };
 
 /*
- * All calls: SBX_OK; SBX_NOT_FOUND; SBX_CONSENT (no log-in is known); SBX_UNAVAILABLE (cannot be
+ * All calls: SBX_OK; SBX_NOT_FOUND; SBX_CONSENT (no log-in is known, or it is refused); SBX_UNAVAILABLE (cannot be
  * reached, refuses for now); SBX_UNSUPPORTED; SBX_TIMEOUT; SBX_SCHEMA (what came is not what was asked
- * for); SBX_LIMIT; SBX_IO; SBX_FAILED (a refused log-in, what else is refused). `err` has the registry's own code and message.
+ * for); SBX_LIMIT; SBX_IO; SBX_FAILED (what else is refused). `err` has the registry's own code and message.
  */
 
 /** Fetch by tag or digest. Of a digest the content is verified. */
