@@ -10,7 +10,7 @@
 
 #include "registry.h"
 
-#define PROBE_MS 1000 /* for a server of this machine; one that is slower is asked with TLS, as others are */
+#define PROBE_MS 5000 /* for a server of a busy machine, this one; one that is slower is asked with TLS, as others are */
 #define HELLO_BODY 41 /* version, random, session, one suite, one compression */
 
 /* RFC 8446 4.1.2, as small as it may be. Its random number has ends of lines: a server of HTTP waits for one. */

@@ -2,7 +2,7 @@
 # Kits with every tool and registry that is to be had, and a kit of 1 GiB: too long, or too much to install, for CI.
 # shellcheck disable=SC2034 # fail is for finish()
 #
-#   scripts/soak/oci.sh      some minutes; SBX_BIN is what is tested (default: build/release/bin/sbx)
+#   scripts/soak/oci.sh      ten minutes; SBX_BIN is what is tested (default: build/release/bin/sbx)
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 export SBX_BIN=${SBX_BIN:-$here/build/release/bin/sbx} SBX_SOURCE_DIR=$here
@@ -14,6 +14,8 @@ for script in tools logins kits images hostile refer; do
     timeout 600 "$here/engine/oci/tests/$script.sh" || bad=1
 done
 
+echo "--- faults x places, all of them"
+SBX_MATRIX=all timeout 1200 "$here/engine/oci/tests/matrix.py" || bad=1
 echo "--- a kit of 1 GiB"
 (
     # shellcheck source=../../engine/oci/tests/registry.sh
