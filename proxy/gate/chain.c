@@ -19,15 +19,16 @@ void sbx_chain_start(struct sbx_conn *c)
     c->state = SBX_CONN_CHAIN;
     c->interim = 0;
     sbx_buf_clear(&c->reply);
-    if (sbx_upstream_connect(a->via, &a->host, a->port, &out) ||
+    if (!sbx_buf_room(&out, out.max) || sbx_upstream_connect(a->via, &a->host, a->port, &out) ||
         sbx_pipe_add(&c->gate->pool, &c->up, out.ptr, out.len)) {
         sbx_conn_close(c, true);
     } else {
+        c->up.secret = true; /* the proxy's password */
         sbx_conn_arm(c, a->dial_ends > now ? a->dial_ends - now : 1);
         sbx_chain_run(c);
     }
     if (out.ptr)
-        explicit_bzero(out.ptr, out.len);
+        explicit_bzero(out.ptr, out.cap);
 }
 
 static void opened(struct sbx_conn *c, size_t head)

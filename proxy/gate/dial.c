@@ -144,11 +144,13 @@ static struct sbx_attempt *find_place(struct sbx_conn *c, struct sbx_attempt **r
 /* When to look again: for the next address, for a place for it, for the end of it all. */
 static uint64_t wait_ms(const struct sbx_conn *c, bool place, const struct sbx_attempt *oldest)
 {
-    uint64_t now = c->gate->loop.now, left = c->asked.dial_ends - now, ms = left;
+    uint64_t now = c->gate->loop.now, at = c->asked.dial_ends, next;
 
-    if (c->asked.next_address < c->asked.addresses.len)
-        ms = place ? SBX_GATE_STAGGER_MS : oldest->began + SBX_GATE_ATTEMPT_MS - now;
-    return ms < left ? ms : left;
+    if (c->asked.next_address < c->asked.addresses.len) {
+        next = place ? now + SBX_GATE_STAGGER_MS : oldest->began + SBX_GATE_ATTEMPT_MS;
+        at = next < at ? next : at;
+    }
+    return at > now ? at - now : 0; /* a busy loop looks late: both times may be over */
 }
 
 /* Try the next address; `cause` is why the last one failed. */

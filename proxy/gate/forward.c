@@ -16,14 +16,15 @@ static int send_head(struct sbx_conn *c)
     int rc;
 
     if (a->via) {
-        if (sbx_upstream_absolute(a->via, &a->host, a->port, head, &out))
+        if (!sbx_buf_room(&out, out.max) || sbx_upstream_absolute(a->via, &a->host, a->port, head, &out))
             return -1;
         head = &out;
     }
     c->asked.bytes_out += head->len;
     rc = sbx_pipe_add(&c->gate->pool, &c->up, head->ptr, head->len);
+    c->up.secret |= a->via && c->up.buf;
     if (out.ptr)
-        explicit_bzero(out.ptr, out.len);
+        explicit_bzero(out.ptr, out.cap);
     return rc;
 }
 

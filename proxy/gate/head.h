@@ -60,6 +60,7 @@ struct sbx_scan {
     size_t line; /**< where the current line starts */
     size_t seen; /**< bytes looked at */
     unsigned lines;
+    bool blank;  /**< an empty line came in front: one is no fault (RFC 9112, 2.2) */
 };
 
 /**

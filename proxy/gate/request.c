@@ -109,9 +109,11 @@ static bool try_head(struct sbx_conn *c)
     struct sbx_fault f;
     ssize_t len;
 
-    if (c->in.len >= 2 && !c->scan.seen && memcmp(c->in.ptr, "\r\n", 2) == 0)
-        sbx_buf_drop(&c->in, 2); /* one empty line in front is allowed, RFC 9112 2.2 */
-    if (!c->in.len || (c->in.len == 1 && c->in.ptr[0] == '\r'))
+    if (c->in.len >= 2 && !c->scan.seen && !c->scan.blank && memcmp(c->in.ptr, "\r\n", 2) == 0) {
+        sbx_buf_drop(&c->in, 2);
+        c->scan.blank = true;
+    }
+    if (!c->in.len || (c->in.len == 1 && !c->scan.blank && c->in.ptr[0] == '\r'))
         return false;
     len = sbx_head_scan(&c->scan, c->in.ptr, c->in.len, false, &f);
     if (!len)
@@ -134,7 +136,7 @@ static bool try_head(struct sbx_conn *c)
 void sbx_head_run(struct sbx_conn *c)
 {
     while (!try_head(c)) {
-        bool first = !c->in.len;
+        bool first = !c->in.len && !c->scan.blank;
         ssize_t n = sbx_conn_fill(c, SBX_CONN_IN_MAX);
 
         if (n == -1)

@@ -56,12 +56,17 @@ static bool receive(int fd, struct request *r)
     };
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-    if (n <= 0)
+    if (n < 0)
         return false;
+    r->fd = take_fd(&m);
+    if (!n) { /* its end, or an empty message, which may bring a descriptor all the same */
+        if (r->fd >= 0)
+            close(r->fd);
+        return false;
+    }
     r->text[n] = '\0';
     if (r->text[n - 1] == '\n')
         r->text[n - 1] = '\0';
-    r->fd = take_fd(&m);
     if (m.msg_flags & MSG_TRUNC)
         strcpy(r->text, "(too long)");
     return true;

@@ -512,6 +512,15 @@ class Framing(Case):
                 b" GET " + self.url + b" HTTP/1.1\r\n" + HOST + b"\r\n"]
         self.table(rows, 400)
 
+    def test_D4_one_empty_line_may_stand_in_front(self):
+        self.origin()
+        last = get(self.url, b"Connection: close\r\n")
+        self.assertEqual(status(self.gate.ask(b"\r\n" + last)), 200)
+        reply = self.gate.ask(get(self.url) + b"\r\n" + last)
+        self.assertEqual(reply.count(b"HTTP/1.1 200 "), 2)
+        for reply in self.gate.ask(b"\r\n\r\n" + last), self.gate.ask(b"\r\n\r" + last[:-1]):
+            self.assertEqual(status(reply), 400)
+
     def test_D6_trailers_of_a_request_are_dropped(self):
         http, _ = self.origin()
         with self.gate.connect() as s:

@@ -105,6 +105,23 @@ static void what_is_no_request_is_answered_with_an_error(void **state)
     close(fd);
 }
 
+/* Nothing that a client sends stays open in the helper, which lives as long as the sandbox. */
+static void a_descriptor_of_an_empty_message_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    struct pollfd p = { .events = POLLIN };
+    int conn = dial(f), ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_string_equal(ask(conn, "", ends[1], NULL), "");
+    close(ends[1]);
+    p.fd = ends[0];
+    assert_int_equal(poll(&p, 1, 5000), 1); /* nobody holds the other end any more */
+    assert_int_equal(read(ends[0], &(char){ 0 }, 1), 0);
+    close(ends[0]);
+    close(conn);
+}
+
 static void too_many_connections_are_turned_away_and_the_gate_stays(void **state)
 {
     struct fixture *f = *state;
@@ -289,6 +306,7 @@ int main(void)
         ALONE(it_ends_when_asked_and_on_sigterm),
         WITH_HELPER(the_doors_go_to_one_gate_at_a_time),
         WITH_HELPER(what_is_no_request_is_answered_with_an_error),
+        WITH_HELPER(a_descriptor_of_an_empty_message_is_closed),
         WITH_HELPER(too_many_connections_are_turned_away_and_the_gate_stays),
         WITH_HELPER(another_users_processes_are_not_served),
         WITH_HELPER(it_keeps_no_privilege_and_no_descriptor_of_its_caller),
