@@ -1,5 +1,6 @@
 /* Many small writes inside the container at once, by PID 1 or one exec of `/run/sbx/init batch`. */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include "sbx/file.h"
 

@@ -1,5 +1,5 @@
 /* The sandbox's own certificate authority (decision N15). Its key never leaves the state. */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/cert.h"
 #include "sbx/file.h"

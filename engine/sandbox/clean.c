@@ -1,5 +1,6 @@
 /* Removal: of a sandbox, of what a crash left, of everything. */
-#include "box.h"
+#include "net.h"
+#include "workspace.h"
 
 #include "sbx/file.h"
 

@@ -1,5 +1,7 @@
 /* The container of a plan: environment, mounts and limits as the runtime wants them. */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
+#include "workspace.h"
 
 #include "sbx/digest.h"
 

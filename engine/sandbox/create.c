@@ -1,5 +1,6 @@
 /* Create: everything is decided and checked first, then made, then the steps run. */
-#include "box.h"
+#include "net.h"
+#include "workspace.h"
 
 #include "sbx/file.h"
 

@@ -1,5 +1,6 @@
 /* Processes that users run inside; the agent is one of them. */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <poll.h>

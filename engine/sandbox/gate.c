@@ -1,5 +1,5 @@
 /* sbx-gate: started unprivileged for the doors of a helper (docs/gate-config.md 4). */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 #include "sbx/json.h"
@@ -176,31 +176,6 @@ static enum sbx_code read_line(int fd, struct sbx_buf *out, struct sbx_err *err)
     return SBX_OK;
 }
 
-/* One message with its descriptors: they come with its first byte. */
-static int send_line(int fd, const struct sbx_buf *text, const int *fds, size_t n)
-{
-    union {
-        struct cmsghdr align;
-        char buf[CMSG_SPACE(SBX_SPAWN_FDS * sizeof(int))];
-    } control = { .buf = { 0 } };
-    struct iovec iov = { text->ptr, text->len };
-    struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-    ssize_t sent;
-
-    if (n) {
-        m.msg_control = control.buf;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-        control.align.cmsg_level = SOL_SOCKET;
-        control.align.cmsg_type = SCM_RIGHTS;
-        control.align.cmsg_len = CMSG_LEN(n * sizeof(int));
-        memcpy(CMSG_DATA(&control.align), fds, n * sizeof(int));
-    }
-    do
-        sent = sendmsg(fd, &m, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    return sent < 0 ? -1 : sbx_write_all(fd, text->ptr + sent, text->len - (size_t)sent);
-}
-
 enum sbx_code sbx_gate_ask(struct sbx_box *box, json_t *request, json_t **ret, struct sbx_err *err)
 {
     return sbx_gate_ask_with(box, request, NULL, 0, ret, err);
@@ -213,6 +188,7 @@ enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int 
     SBX_AUTO_JSON json_t *answer = NULL;
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(ANSWER_MAX);
     SBX_AUTO_FD int fd = -1;
+    ssize_t sent;
     enum sbx_code rc;
 
     if (!mine || sbx_json_canonical(mine, &text) || sbx_buf_adds(&text, "\n"))
@@ -220,7 +196,8 @@ enum sbx_code sbx_gate_ask_with(struct sbx_box *box, json_t *request, const int 
     rc = sbx_socket_connect(box, "net/gate.sock", SOCK_STREAM, &fd, err);
     if (rc)
         return rc;
-    if (send_line(fd, &text, fds, n))
+    sent = sbx_send_with(fd, text.ptr, text.len, fds, n); /* they come with its first byte */
+    if (sent < 0 || sbx_write_all(fd, text.ptr + sent, text.len - (size_t)sent))
         return sbx_err_errno(err, "ask the gate");
     sbx_buf_clear(&text);
     rc = read_line(fd, &text, err);

@@ -1,5 +1,5 @@
 /* gate.json: written by whoever changes the rules, also while another command holds the sandbox. */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 #include "sbx/json.h"

@@ -1,53 +1,13 @@
 /* sbx-netns: started for a namespace, asked over its SEQPACKET socket (docs/gate-config.md 3). */
-#include "box.h"
+#include "net.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #define ASK_TIMEOUT_MS 5000
-
-/*
- * A path of any length fits an address through the directory's descriptor: sun_path has 108 bytes,
- * a state directory may have more.
- */
-static struct sockaddr_un address(const struct sbx_box *box, const char *path)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-    snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", box->dirfd, path);
-    return a;
-}
-
-enum sbx_code sbx_socket_listen(struct sbx_box *box, const char *path, int type, mode_t mode,
-                                int *ret, struct sbx_err *err)
-{
-    struct sockaddr_un a = address(box, path);
-    SBX_AUTO_FD int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-    unlinkat(box->dirfd, path, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, mode) ||
-        listen(fd, 16))
-        return sbx_err_errno(err, "%s/%s", box->dir, path);
-    *ret = sbx_take_fd(&fd);
-    return SBX_OK;
-}
-
-enum sbx_code sbx_socket_connect(struct sbx_box *box, const char *path, int type, int *ret,
-                                 struct sbx_err *err)
-{
-    struct sockaddr_un a = address(box, path);
-    SBX_AUTO_FD int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)))
-        return sbx_err_errno(err, "%s/%s", box->dir, path);
-    *ret = sbx_take_fd(&fd);
-    return SBX_OK;
-}
 
 enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *err)
 {
@@ -57,33 +17,13 @@ enum sbx_code sbx_helper_connect(struct sbx_box *box, int *ret, struct sbx_err *
                               SOCK_SEQPACKET, ret, err);
 }
 
-static int send_request(int sock, const char *request, int fd)
-{
-    struct iovec v = { (void *)request, strlen(request) };
-    _Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = { 0 };
-    struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
-
-    if (fd >= 0) {
-        struct cmsghdr *c;
-
-        m.msg_control = space;
-        m.msg_controllen = sizeof(space);
-        c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    }
-    return sendmsg(sock, &m, MSG_NOSIGNAL) < 0 ? -1 : 0;
-}
-
 enum sbx_code sbx_helper_ask(int sock, const char *request, int fd, char *answer, size_t size,
                              struct sbx_err *err)
 {
     struct pollfd p = { .fd = sock, .events = POLLIN };
     ssize_t n;
 
-    if (send_request(sock, request, fd))
+    if (sbx_send_with(sock, request, strlen(request), &fd, fd >= 0) < 0)
         return sbx_err_errno(err, "ask the namespace helper to %s", request);
     if (poll(&p, 1, ASK_TIMEOUT_MS) <= 0)
         return sbx_err_set(err, SBX_TIMEOUT, "the namespace helper does not answer \"%s\"",

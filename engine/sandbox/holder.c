@@ -2,7 +2,7 @@
  * For a caller without root: a container whose only process is the helper owns the namespace, and the
  * sandbox joins it. Its image is the static helper, imported once.
  */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/digest.h"
 #include "sbx/file.h"

@@ -3,7 +3,7 @@
  * starts the gate, read as curl does. It may hold a password: it goes through a descriptor, to no file
  * and no argument.
  */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/json.h"
 

@@ -3,7 +3,7 @@
  * agent can write whoever owns it, and what it writes belongs to the owner. Root's files made inside
  * belong to whom the mapping gives: themselves, or 1000 where root is the owner.
  */
-#include "box.h"
+#include "workspace.h"
 
 #include "sbx/file.h"
 

@@ -2,7 +2,7 @@
  * What the gate adds to requests, from a static source until credentials are built (docs/gate-config.md
  * 6): inject/NAME.json and secrets/ of the state directory. The broker hands the values to the gate.
  */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 #include "sbx/json.h"

@@ -1,5 +1,5 @@
 /* Commands of ours inside the container, with their output line by line. */
-#include "box.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <poll.h>

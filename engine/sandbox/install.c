@@ -1,5 +1,6 @@
 /* One install command, and what to say when it fails (decision F5). */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include "sbx/json.h"
 

@@ -1,5 +1,5 @@
 /* The agent's profile file: what the image or the user has there stays. */
-#include "box.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <string.h>

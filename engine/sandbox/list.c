@@ -1,5 +1,5 @@
 /* Looking: nothing here takes a lock or changes anything. */
-#include "box.h"
+#include "net.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Where the decision log of a sandbox lies: log/ while there is one, logs/ afterwards. */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 

@@ -1,5 +1,5 @@
 /* run/: what PID 1 sees as /run/sbx, its own program and the marks it waits for (section 5). */
-#include "box.h"
+#include "net.h"
 
 #include <dirent.h>
 #include <fcntl.h>

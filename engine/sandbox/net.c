@@ -1,5 +1,5 @@
 /* The order in which namespace, helper, gate and container come up (network.md 4). */
-#include "box.h"
+#include "net.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* The gate's rules follow the user's files. */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 

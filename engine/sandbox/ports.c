@@ -2,6 +2,7 @@
  * Ports inward: which are published (sandbox.json), and the sockets of the host handed to the gate, which
  * relays what arrives (docs/gate-config.md 4). A chosen host port is kept over stop and start.
  */
+#include "net.h"
 #include "portsock.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The long-lived programs of one sandbox: started clean, known by pid and start time. */
-#include "box.h"
+#include "net.h"
 
 #include "sbx/file.h"
 #include "sbx/json.h"

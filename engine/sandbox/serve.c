@@ -3,7 +3,7 @@
  * which takes an Engine 100 ms. It asks once its gate is up, before it runs anything of the image or the
  * user, so that nobody else inside can be first; then nobody listens any more.
  */
-#include "box.h"
+#include "net.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -74,22 +74,6 @@ static enum sbx_code take_caller(struct sbx_box *box, int *ret, struct sbx_err *
                               : sbx_err_set(err, SBX_UNAVAILABLE, "PID 1 does not ask for its steps");
 }
 
-static enum sbx_code give(int sock, int fd, struct sbx_err *err)
-{
-    _Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = { 0 };
-    struct iovec v = { "", 1 };
-    struct msghdr m = {
-        .msg_iov = &v, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space)
-    };
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    return sendmsg(sock, &m, MSG_NOSIGNAL) == 1 ? SBX_OK : sbx_err_errno(err, "give PID 1 its steps");
-}
-
 /* To the end: what is missing of the answers is seen by whoever compares them with the records. */
 static enum sbx_code read_answers(struct sbx_box *box, int sock, struct sbx_buf *out,
                                   struct sbx_err *err)
@@ -116,7 +100,7 @@ enum sbx_code sbx_serve(struct sbx_box *box, int fd, struct sbx_buf *out, struct
     enum sbx_code rc = take_caller(box, &sock, err);
 
     close(sbx_take_fd(&box->steps));
-    if (!rc)
-        rc = give(sock, fd, err);
+    if (!rc && sbx_send_with(sock, "", 1, &fd, 1) != 1)
+        rc = sbx_err_errno(err, "give PID 1 its steps");
     return rc ? rc : read_answers(box, sock, out, err);
 }

@@ -3,7 +3,7 @@
  * the next start would mount what it points to. So what is mounted is what was there at create: it
  * is opened without following any symlink, compared, and used by its descriptor from then on.
  */
-#include "box.h"
+#include "workspace.h"
 
 #include "sbx/boot.h"
 

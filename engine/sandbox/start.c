@@ -1,5 +1,7 @@
 /* Bringing a sandbox up, from whatever state it is found in. */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
+#include "workspace.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Startup commands: written as a list for PID 1, which runs them; their outcome told (F4). */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include "sbx/text.h"
 

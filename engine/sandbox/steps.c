@@ -2,7 +2,8 @@
  * The plan's steps, in their order. Steps of files that follow each other are one batch: an exec costs a
  * container runtime 30 ms and more, writing a file microseconds.
  */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include "sbx/file.h"
 

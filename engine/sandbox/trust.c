@@ -2,7 +2,8 @@
  * The engine's own files inside, and trust in the sandbox's certificate authority: one batch with facts
  * about the inside first (another kernel, no shell), then the files and the bundles.
  */
-#include "box.h"
+#include "net.h"
+#include "steps.h"
 
 #include "sbx/boot.h"
 #include "sbx/json.h"

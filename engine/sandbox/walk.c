@@ -1,5 +1,5 @@
 /* A bounded walk that never follows symlinks and never opens anything but directories. */
-#include "box.h"
+#include "workspace.h"
 
 #include <dirent.h>
 #include <fcntl.h>

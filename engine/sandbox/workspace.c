@@ -1,5 +1,5 @@
 /* Directories of the user that a sandbox sees: what they are, and which are refused (N22). */
-#include "box.h"
+#include "workspace.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "../box.h"
+#include "../net.h"
 
 #include "sbx/file.h"
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../box.h"
+#include "../net.h"
 #include "sbx/json.h"
 
 #include <fcntl.h>
