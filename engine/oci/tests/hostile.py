@@ -31,7 +31,7 @@ def tar(*members):
         for name, kind, data in members:
             info = tarfile.TarInfo(name)
             info.type = kind
-            info.mode = 0o6755
+            info.mode = 0 if name.endswith("/none") else 0o6755
             if kind == tarfile.REGTYPE:
                 info.size = len(data)
                 t.addfile(info, io.BytesIO(data))
@@ -66,7 +66,7 @@ CASES = {
     "no-layer": kit([]),
     "no-type": kit([good], artifactType=None),
     "other-layers": kit([{"mediaType": "x/y", **put(b"z")}, good]),
-    "modes": kit([gzip.compress(tar(("home/agent/s", F, b"x")))]),
+    "modes": kit([gzip.compress(tar(("home/agent/s", F, b"x"), ("home/agent/none", F, b"x")))]),
     "directories": kit([gzip.compress(tar(("home/agent/d/", D, b""), ("home/agent/d/f", F, b"x")))]),
     "dotdot": one("home/agent/../../etc/passwd"),
     "absolute": one("/home/agent/x"),

@@ -22,6 +22,7 @@ c other-layers 0 Pulled
 c directories 0 Pulled
 c modes 0 Pulled
 is "no setuid comes out" "$(stat -c %a out-modes/files/home/s)" 755
+is "no mode is 0644" "$(stat -c %a out-modes/files/home/none)" 644
 c dotdot 1 'entry "home/agent/../../etc/passwd" of the layer: not a clean relative path'
 c absolute 1 "not a clean relative path"
 c dot 1 "not a clean relative path"
