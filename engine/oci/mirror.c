@@ -59,7 +59,7 @@ static enum sbx_code open_one(struct sbx_registry *r, const char *url, struct re
 
 enum sbx_code registry_mirrors_open(struct sbx_registry *r, struct sbx_err *err)
 {
-    const struct sbx_registry_host *h = r->is_mirror ? NULL : find(r->host);
+    const struct sbx_registry_host *h = r->is_mirror || r->direct ? NULL : find(r->host);
     size_t n = 0;
 
     while (h && h->mirrors && h->mirrors[n])

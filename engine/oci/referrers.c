@@ -8,6 +8,7 @@
 #include "put.h"
 
 #define INDEX_TYPE "application/vnd.oci.image.index.v1+json"
+#define ENTER_MAX 10 /* times that a list is written until what was entered stays in it */
 #define REFERRERS_MAX 10000 /* of one manifest; images that are signed every night have some hundred */
 
 static bool is_index(const char *type)
@@ -163,8 +164,9 @@ static bool listed(const json_t *list, const char *digest)
     return false;
 }
 
-static enum sbx_code enter(struct sbx_registry *r, const char *repository, const char *subject,
-                           json_t *entry, struct sbx_err *err)
+/* *ret_there: it was in the list already. */
+static enum sbx_code enter_once(struct sbx_registry *r, const char *repository, const char *subject,
+                                json_t *entry, bool *ret_there, struct sbx_err *err)
 {
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     SBX_AUTO_JSON json_t *index = NULL;
@@ -182,13 +184,29 @@ static enum sbx_code enter(struct sbx_registry *r, const char *repository, const
     list = json_object_get(index, "manifests");
     if (!is_index(doc.media_type) || !json_is_array(list))
         return sbx_err_set(err, SBX_SCHEMA, "what lies under the tag %s is no list of referrers", tag);
-    if (listed(list, json_string_value(json_object_get(entry, "digest"))))
+    *ret_there = listed(list, json_string_value(json_object_get(entry, "digest")));
+    if (*ret_there)
         return SBX_OK;
     json_array_append(list, entry);
     text = json_dumps(index, JSON_COMPACT);
     if (!text)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     return registry_put_manifest(r, repository, tag, INDEX_TYPE, text, strlen(text), &unused, err);
+}
+
+/* Others may write the list at the same time, and the last one wins: it is looked at again. */
+static enum sbx_code enter(struct sbx_registry *r, const char *repository, const char *subject,
+                           json_t *entry, struct sbx_err *err)
+{
+    bool there = false;
+    enum sbx_code rc = SBX_OK;
+
+    for (int i = 0; !rc && !there; i++) {
+        if (i == ENTER_MAX)
+            return sbx_err_set(err, SBX_BUSY, "others write its list all the time");
+        rc = enter_once(r, repository, subject, entry, &there, err);
+    }
+    return rc;
 }
 
 enum sbx_code sbx_registry_push_manifest(struct sbx_registry *r, const char *repository,

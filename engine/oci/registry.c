@@ -40,6 +40,7 @@ enum sbx_code sbx_registry_open(const struct sbx_registry_opts *opts, struct sbx
         return no_memory(err);
     r->plain = opts->plain_http || registry_host_is_plain(r->host);
     r->plain_too = opts->plain_too || sbx_url_loopback(r->host);
+    r->direct = opts->direct;
     r->is_mirror = opts->mirror;
     r->limit_ms = opts->limit_ms;
     r->progress = opts->progress;
@@ -61,6 +62,7 @@ enum sbx_code sbx_registry_twin(const struct sbx_registry *r, struct sbx_registr
     const struct sbx_registry_opts opts = { .host = r->host,
                                             .plain_http = r->plain,
                                             .plain_too = r->plain_too,
+                                            .direct = r->direct,
                                             .mirror = r->is_mirror,
                                             .limit_ms = r->limit_ms,
                                             .progress = r->progress };

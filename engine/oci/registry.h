@@ -30,6 +30,7 @@ struct sbx_registry {
     char *host;  /* as the user writes it */
     char *base;  /* "https://host" once it is known */
     bool plain, plain_too; /* never TLS; where there is none */
+    bool direct;           /* no mirrors */
     bool is_mirror;        /* asked once, no second attempts: there is another to ask */
     struct registry_mirror *mirrors;
     size_t n_mirrors;

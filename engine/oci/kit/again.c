@@ -64,7 +64,7 @@ static enum sbx_code send(struct again *g, const struct sbx_place *to, enum sbx_
 {
     const char *tag = to->tag ? to->tag : "latest", *image = g->a->image;
     struct kit_image i;
-    enum sbx_code rc = kit_remote_open(g->io, to, true, &g->to, err);
+    enum sbx_code rc = kit_remote_open(g->io, to, KIT_MAKE, &g->to, err);
 
     if (rc)
         return rc;
@@ -93,7 +93,7 @@ enum sbx_code kit_push_again(const struct sbx_kit_io *io, const char *from,
     if (!rc)
         rc = sbx_cache_use(g.cache, &use, err);
     if (!rc)
-        rc = kit_remote_open(io, &place, false, &g.from, err);
+        rc = kit_remote_open(io, &place, KIT_READ, &g.from, err);
     if (!rc)
         rc = g.from->ops->manifest(g.from, sbx_place_reference(&place), arena, &g.doc, err);
     if (!rc)

@@ -212,7 +212,7 @@ static enum sbx_code keep(const struct sbx_kit_io *io, const struct kit_image *i
                           struct sbx_err *err)
 {
     SBX_AUTO_PTR(kit_remote) from = NULL;
-    enum sbx_code rc = kit_remote_open(io, &i->place, false, &from, err);
+    enum sbx_code rc = kit_remote_open(io, &i->place, KIT_READ, &from, err);
 
     if (!rc)
         rc = kit_copy_whole(from, to, cache, i->digest, tag, err);

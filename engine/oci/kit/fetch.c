@@ -23,7 +23,7 @@ static enum sbx_code need_remote(struct fetch *f, struct sbx_err *err)
 {
     if (f->verify)
         return sbx_err_set(err, SBX_NOT_FOUND, "a blob of it is not in the cache");
-    return f->rm ? SBX_OK : kit_remote_open(f->io, f->place, false, &f->rm, err);
+    return f->rm ? SBX_OK : kit_remote_open(f->io, f->place, KIT_READ, &f->rm, err);
 }
 
 static enum sbx_code check_blob(struct fetch *f, const char *digest, struct sbx_err *err)
@@ -256,7 +256,7 @@ enum sbx_code sbx_kit_look(const struct sbx_kit_io *io, const struct sbx_place *
     SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
     SBX_AUTO_PTR(kit_remote) rm = NULL;
     struct sbx_oci_doc doc;
-    enum sbx_code rc = arena ? kit_remote_open(io, p, false, &rm, err)
+    enum sbx_code rc = arena ? kit_remote_open(io, p, KIT_READ, &rm, err)
                              : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
     if (!rc)
@@ -273,7 +273,7 @@ enum sbx_code sbx_kit_manifest(const struct sbx_kit_io *io, const struct sbx_pla
 {
     SBX_AUTO_PTR(kit_remote) rm = NULL;
     struct kit_manifest unused;
-    enum sbx_code rc = kit_remote_open(io, p, false, &rm, err);
+    enum sbx_code rc = kit_remote_open(io, p, KIT_READ, &rm, err);
 
     if (!rc)
         rc = rm->ops->manifest(rm, sbx_place_reference(p), arena, ret, err);

@@ -86,11 +86,11 @@ const char *sbx_place_reference(const struct sbx_place *p)
     return p->digest ? p->digest : p->tag ? p->tag : "latest";
 }
 
-enum sbx_code kit_remote_open(const struct sbx_kit_io *io, const struct sbx_place *p, bool make,
-                              struct kit_remote **ret, struct sbx_err *err)
+enum sbx_code kit_remote_open(const struct sbx_kit_io *io, const struct sbx_place *p,
+                              enum kit_use use, struct kit_remote **ret, struct sbx_err *err)
 {
-    return p->layout ? kit_remote_open_layout(p->path, io->cache, make, ret, err)
-                     : kit_remote_open_registry(io, p, ret, err);
+    return p->layout ? kit_remote_open_layout(p->path, io->cache, use == KIT_MAKE, ret, err)
+                     : kit_remote_open_registry(io, p, use, ret, err);
 }
 
 void kit_remote_close(struct kit_remote *rm)

@@ -229,7 +229,7 @@ static enum sbx_code publish(struct push *p, struct sbx_err *err)
     enum sbx_code rc = prepare(p, &known, &layer, err);
 
     if (!rc)
-        rc = kit_remote_open(p->io, p->place, true, &p->rm, err);
+        rc = kit_remote_open(p->io, p->place, KIT_MAKE, &p->rm, err);
     if (!rc && p->has_image) /* before the kit: a kit that can be found has its anchor */
         rc = kit_anchor_make(p->io, &p->image, p->rm, p->cache, p->anchor, tag, p->arena, p->ret,
                              err);

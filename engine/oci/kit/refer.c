@@ -18,7 +18,7 @@ enum sbx_code sbx_kit_tags(const struct sbx_kit_io *io, const struct sbx_place *
                            struct sbx_err *err)
 {
     SBX_AUTO_PTR(kit_remote) rm = NULL;
-    enum sbx_code rc = kit_remote_open(io, p, false, &rm, err);
+    enum sbx_code rc = kit_remote_open(io, p, KIT_READ, &rm, err);
 
     if (!rc)
         rc = rm->ops->tags(rm, arena, ret, ret_n, err);
@@ -31,7 +31,7 @@ enum sbx_code sbx_kit_referrers(const struct sbx_kit_io *io, const struct sbx_pl
 {
     SBX_AUTO_PTR(kit_remote) rm = NULL;
     struct sbx_oci_doc doc;
-    enum sbx_code rc = kit_remote_open(io, p, false, &rm, err);
+    enum sbx_code rc = kit_remote_open(io, p, KIT_READ, &rm, err);
 
     if (!rc)
         rc = rm->ops->look(rm, sbx_place_reference(p), arena, &doc, err);
@@ -152,7 +152,7 @@ enum sbx_code sbx_kit_attach(const struct sbx_kit_io *io, const struct sbx_place
         return sbx_err_set(err, SBX_USAGE, "\"%.100s\" is not a media type; write "
                            "application/vnd.example.kind",
                            is_type(what->type) ? what->media_type : what->type);
-    rc = kit_remote_open(io, p, false, &rm, err);
+    rc = kit_remote_open(io, p, KIT_CHANGE, &rm, err);
     if (!rc)
         rc = attach(rm, p, what, ret_digest, err);
     return rc ? sbx_err_wrap(err, rc, "attach to %s", p->text) : SBX_OK;

@@ -45,15 +45,18 @@ struct kit_remote {
     const atomic_bool *stop; /* true: blobs that are being pushed end with SBX_CANCELED; NULL: nobody stops them */
 };
 
-/* Opens nothing on the network. For a layout `make` makes what is missing. */
+/* What for: only what is read may come from a mirror; what is not there yet is made (a layout). */
+enum kit_use { KIT_READ, KIT_CHANGE, KIT_MAKE };
+
+/* Opens nothing on the network. */
 SBX_MUST_USE enum sbx_code kit_remote_open(const struct sbx_kit_io *io, const struct sbx_place *p,
-                                           bool make, struct kit_remote **ret,
+                                           enum kit_use use, struct kit_remote **ret,
                                            struct sbx_err *err);
 void kit_remote_close(struct kit_remote *rm);
 SBX_DEFINE_AUTO_PTR(kit_remote, kit_remote_close);
 
 enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct sbx_place *p,
-                                       struct kit_remote **ret, struct sbx_err *err);
+                                       enum kit_use use, struct kit_remote **ret, struct sbx_err *err);
 /* A directory, or (with a `cache` to unpack it below) an archive, which is only read. */
 enum sbx_code kit_remote_open_layout(const char *path, const char *cache, bool make,
                                      struct kit_remote **ret, struct sbx_err *err);

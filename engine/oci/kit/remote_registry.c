@@ -125,11 +125,13 @@ static enum sbx_code wrap(struct sbx_registry *r, const char *registry, const ch
 }
 
 enum sbx_code kit_remote_open_registry(const struct sbx_kit_io *io, const struct sbx_place *p,
-                                       struct kit_remote **ret, struct sbx_err *err)
+                                       enum kit_use use, struct kit_remote **ret,
+                                       struct sbx_err *err)
 {
     const struct sbx_registry_opts opts = { .host = p->registry,
                                             .plain_http = io->plain_http,
                                             .plain_too = io->plain_too,
+                                            .direct = use != KIT_READ,
                                             .limit_ms = io->limit_ms,
                                             .progress = io->progress };
     SBX_AUTO_PTR(sbx_registry) r = NULL;

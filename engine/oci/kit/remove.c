@@ -133,7 +133,7 @@ enum sbx_code sbx_kit_remove(const struct sbx_kit_io *io, const struct sbx_place
     *ret = (struct sbx_removed){ .digest = NULL };
     if (p->digest)
         return sbx_err_set(err, SBX_USAGE, "%s: give the tag that is to go, not a digest", p->text);
-    rc = kit_remote_open(io, p, false, &rm, err);
+    rc = kit_remote_open(io, p, KIT_CHANGE, &rm, err);
     if (!rc)
         rc = rm->ops->look(rm, sbx_place_reference(p), arena, &doc, err);
     if (!rc) {

@@ -428,6 +428,72 @@ def test_certificates_of_clients():
     server.shutdown()
 
 
+def test_lists_that_others_write_too():
+    others = {"mediaType": MANIFEST, "digest": "sha256:" + "a" * 64, "size": 1}
+    taken = []
+
+    def rule(self):
+        if "/referrers/" in self.path:
+            return self.refuse(404, "NOT_FOUND", "no such API") or True
+        if self.command == "PUT" and "/manifests/sha256-" in self.path and not taken:
+            taken.append(self.path)  # somebody else's comes behind it
+            name = self.path.rpartition("/")[2]
+            self.server.manifests["x/kit", name] = (INDEX, json.dumps({"schemaVersion": 2, "manifests": [others]}).encode())
+            self.answer(201)
+            return True
+        return False
+    server, host = keep(rule)
+    server.blobs["x/kit", digest(SPEC)] = SPEC
+    for name in ("1", digest(KIT)):
+        server.manifests["x/kit", name] = (MANIFEST, KIT)
+    with open(work + "/note", "w", encoding="utf-8") as f:
+        f.write("x")
+    done = sbx("kit", "attach", f"{host}/x/kit:1", work + "/note", "--type", "a/b")
+    check("attached", done.returncode == 0 and len(taken) == 1, done)
+    done = sbx("kit", "inspect", f"{host}/x/kit:1", "--referrers", "--json")
+    check("both are listed", len(json.loads(done.stdout or '{"referrers": []}')["referrers"]) == 2, done)
+    server.shutdown()
+
+
+def test_mirrors_are_only_read():
+    """A mirror that lags behind must not say what is deleted or attached to."""
+    old = KIT.replace(b'"layers": []', b'"layers" : []')
+
+    def stale(self):
+        if "/manifests/1" in self.path:
+            self.answer(200, old, Content_Type=MANIFEST, Docker_Content_Digest=digest(old))
+            return True
+        return False
+    mirror, there = serve(stale)
+    gone = []
+
+    def rule(self):
+        if self.command == "DELETE":
+            gone.append(self.path.rpartition("/")[2])
+            self.answer(202 if ":" in gone[-1] else 405)
+        elif self.path.endswith("/tags/list"):
+            self.answer(200, b'{"tags": ["1"]}')
+        else:
+            return False
+        return True
+    server, host = keep(rule)
+    for name in ("1", digest(KIT)):
+        server.manifests["x/kit", name] = (MANIFEST, KIT)
+    os.makedirs(work + "/config/sbx", exist_ok=True)
+    with open(work + "/config/sbx/settings.yaml", "w", encoding="utf-8") as f:
+        f.write(f'registries: {{ "{host}": {{ mirrors: ["http://{there}"] }} }}\n')
+    done = sbx("kit", "resolve", f"{host}/x/kit:1")
+    check("read from the mirror", digest(old) in done.stdout, done)
+    done = sbx("kit", "attach", f"{host}/x/kit:1", work + "/note", "--type", "a/b")
+    made = [json.loads(text) for _, text in server.manifests.values() if b'"subject"' in text]
+    check("attached to what the registry has", done.returncode == 0 and {m["subject"]["digest"] for m in made} == {digest(KIT)}, (done, made))
+    done = sbx("kit", "delete", f"{host}/x/kit:1")
+    check("deleted what the registry has", done.returncode == 0 and gone == ["1", digest(KIT)], (done, gone))
+    os.remove(work + "/config/sbx/settings.yaml")
+    server.shutdown()
+    mirror.shutdown()
+
+
 class Proxy(Registry):
     """Answers itself as the registry whose address it is asked for; CONNECT is noted and refused."""
 

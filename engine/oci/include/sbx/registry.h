@@ -39,6 +39,7 @@ struct sbx_registry_opts {
     const char *host; /**< "docker.io", "localhost:5000", "[::1]:5000" */
     bool plain_http;  /**< never TLS */
     bool plain_too;   /**< where it speaks no TLS, as loopback hosts always */
+    bool direct;      /**< no mirrors: for what is changed there */
     bool mirror;      /**< of another: asked once, has no mirrors itself */
     long limit_ms;    /**< of one call as a whole, without a second attempt; 0: patient */
     const struct sbx_oci_progress *progress; /**< borrowed; NULL: nobody listens */
