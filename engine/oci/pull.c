@@ -104,7 +104,8 @@ static enum sbx_code get_all(struct pull *p, const char *repository, struct sbx_
         }
         if (!again || ++failed == ATTEMPTS_MAX || (p->r->is_mirror && failed > 1))
             return rc;
-        registry_wait(p->c->status ? p->c->headers[HTTP_RETRY_AFTER] : NULL, failed);
+        if (!registry_wait(p->r, p->c->status ? p->c->headers[HTTP_RETRY_AFTER] : NULL, failed))
+            return rc;
     }
     return SBX_OK;
 }

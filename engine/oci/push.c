@@ -199,15 +199,11 @@ static enum sbx_code chunks(struct push *p, int64_t at, bool *again, struct sbx_
         }
         if (!rc)
             continue;
-        if (!retry || ++failed == ATTEMPTS_MAX) {
-            *again = retry;
+        *again = retry && (++failed == ATTEMPTS_MAX || registry_wait(p->r, p->told, failed));
+        if (!*again || failed == ATTEMPTS_MAX)
             return rc;
-        }
-        registry_wait(p->told, failed);
-        if (status(p, &at, NULL) || at > p->size || at < 0) { /* the session is lost: begin a new one */
-            *again = true;
+        if (status(p, &at, NULL) || at > p->size || at < 0) /* the session is lost: begin a new one */
             return rc;
-        }
         p->resumed = true;
         if (at > most) {
             most = at;
@@ -227,8 +223,8 @@ static enum sbx_code send_all(struct push *p, bool whole, bool *again, struct sb
     if (whole && (!rc || !*again))
         return rc;
     if (whole) {
-        registry_wait(p->told, 1);
-        if (status(p, &at, &unused) || at <= 0 || at > p->size)
+        *again = registry_wait(p->r, p->told, 1);
+        if (!*again || status(p, &at, &unused) || at <= 0 || at > p->size)
             return rc; /* a new session then */
         p->resumed = true;
     }
@@ -260,9 +256,8 @@ static enum sbx_code upload(struct push *p, const char *query, struct sbx_err *e
             rc = send_all(p, i == 1, &again, err);
         if (rc == SBX_CANCELED && p->location)
             give_up(p);
-        if (!rc || !again || i == SESSIONS_MAX)
+        if (!rc || !again || i == SESSIONS_MAX || !registry_wait(p->r, p->told, i))
             return rc;
-        registry_wait(p->told, i);
         if (p->location)
             give_up(p);
         p->location = NULL;

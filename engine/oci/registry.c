@@ -202,6 +202,8 @@ bool registry_passing(const struct sbx_call *c)
            c->status == 503 || c->status == 504;
 }
 
+#define LATEST_MS 1000000000L /* eleven days: what is longer is as good as for ever */
+
 /* Seconds, or a date (RFC 9110, 10.2.3). -1: neither. */
 static long told_ms(const char *told)
 {
@@ -210,26 +212,32 @@ static long told_ms(const char *told)
     double left;
 
     if (*told && strspn(told, "0123456789") == strlen(told))
-        return strlen(told) < 7 ? atol(told) * 1000 : WAIT_MAX_MS;
+        return strlen(told) < 7 ? atol(told) * 1000 : LATEST_MS;
     end = strptime(told, "%a, %d %b %Y %H:%M:%S GMT", &tm);
     if (!end || *end)
         return -1;
     left = difftime(timegm(&tm), time(NULL));
-    return left <= 0 ? 0 : left * 1000 > WAIT_MAX_MS ? WAIT_MAX_MS : (long)(left * 1000);
+    return left <= 0 ? 0 : left * 1000 > LATEST_MS ? LATEST_MS : (long)(left * 1000);
 }
 
-void registry_wait(const char *told, unsigned n)
+bool registry_wait(const struct sbx_registry *r, const char *told, unsigned n)
 {
     long ms = told ? told_ms(told) : -1;
     struct timespec t;
+    char line[300];
 
     if (ms < 0)
         ms = WAIT_FIRST_MS << (n - 1);
     if (ms > WAIT_MAX_MS)
-        ms = WAIT_MAX_MS;
+        return false;
+    if (ms >= WAIT_TOLD_MS) {
+        snprintf(line, sizeof(line), "%.200s wants to be asked again in %ld s", r->host, ms / 1000);
+        registry_tell(r, line);
+    }
     t = (struct timespec){ ms / 1000, ms % 1000 * 1000000 };
     while (nanosleep(&t, &t) && errno == EINTR)
         ;
+    return true;
 }
 
 enum sbx_code registry_call_once(struct sbx_registry *r, struct sbx_call *c, const char *scope,
@@ -264,7 +272,8 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
 
         if (!again || i == ATTEMPTS_MAX || r->limit_ms || r->is_mirror)
             return rc;
-        registry_wait(rc ? NULL : c->headers[HTTP_RETRY_AFTER], i);
+        if (!registry_wait(r, rc ? NULL : c->headers[HTTP_RETRY_AFTER], i))
+            return rc;
     }
 }
 
@@ -304,6 +313,9 @@ enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
     const json_t *first = json_array_get(json_object_get(root, "errors"), 0);
     const char *code = json_string_value(json_object_get(first, "code"));
     const char *message = json_string_value(json_object_get(first, "message"));
+    const char *told = registry_passing(c) ? c->headers[HTTP_RETRY_AFTER] : NULL;
+    long later = told ? told_ms(told) : 0;
+    char when[40] = "";
     bool stranger = (c->status == 401 || c->status == 403) && !r->login.user && !r->login.identity;
     SBX_AUTO(sbx_buf) text = SBX_BUF_INIT(SBX_ERR_TEXT_MAX);
 
@@ -319,9 +331,11 @@ enum sbx_code registry_refused(struct sbx_registry *r, const struct sbx_call *c,
         return sbx_err_set(err, SBX_CONSENT,
                            "no credentials for %s; run docker login %s (it answers %ld, %s)",
                            r->host, r->host, c->status, text.len ? text.ptr : words_of(c->status));
-    return sbx_err_set(err, code_of(c->status), "%s answers %ld%s%s%s%s", r->host, c->status,
+    if (later > WAIT_MAX_MS)
+        snprintf(when, sizeof(when), "; ask again in %ld min", (later + 59999) / 60000);
+    return sbx_err_set(err, code_of(c->status), "%s answers %ld%s%s%s%s%s", r->host, c->status,
                        text.len || *words_of(c->status) ? ", " : "",
-                       text.len ? text.ptr : words_of(c->status),
+                       text.len ? text.ptr : words_of(c->status), when,
                        c->status == 401   ? "; log in anew: docker login "
                        : c->status == 403 ? "; your log-in may not do this: docker login "
                                           : "",

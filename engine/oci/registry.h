@@ -14,6 +14,7 @@
 #define HUB_API "registry-1.docker.io" /* where docker.io's API is */
 #define ATTEMPTS_MAX 5       /* without progress: 0.25 + 0.5 + 1 + 2 seconds of waiting */
 #define WAIT_FIRST_MS 250    /* doubles with each attempt */
+#define WAIT_TOLD_MS 3000    /* longer waits are told */
 #define WAIT_MAX_MS 60000    /* of a Retry-After that is obeyed; past it a user would rather know */
 #define PAGES_MAX 1000       /* of a list; registries put at least a hundred entries on each */
 #define URL_MAX 8192         /* bytes of an address; upload locations of clouds are some KiB */
@@ -52,8 +53,11 @@ enum sbx_code registry_call(struct sbx_registry *r, struct sbx_call *c, const ch
 /* The same once: for transfers that go on elsewhere after a cut. */
 enum sbx_code registry_call_once(struct sbx_registry *r, struct sbx_call *c, const char *scope,
                                  struct sbx_err *err);
-/* Wait before attempt number `n` (from 1): as Retry-After says (NULL: it does not), else longer each time. */
-void registry_wait(const char *told, unsigned n);
+/*
+ * Wait before attempt number `n` (from 1): as Retry-After says (NULL: it does not), else longer each time.
+ * false: it says a time that is too long to wait.
+ */
+bool registry_wait(const struct sbx_registry *r, const char *told, unsigned n);
 /* Where the list of this answer goes on (Link): c->url, NULL: it is whole. Only in the registry itself: a log-in goes there. */
 enum sbx_code registry_next_page(struct sbx_registry *r, struct sbx_call *c, struct sbx_err *err);
 /* A line for the user. */

@@ -128,6 +128,8 @@ class Handler(Answers):
             reg.early += time.time() < reg.date
             reg.date = int(time.time()) + 2
             self.refuse(429, "at a time", Retry_After=formatdate(reg.date, usegmt=True))
+        elif kind == "429long":
+            self.refuse(429, "too often", Retry_After=fault[1])
         elif kind == "503":
             self.refuse(503, "closed for today", Retry_After="0")
         elif kind == "elsewhere" and auth:

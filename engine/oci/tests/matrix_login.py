@@ -111,25 +111,25 @@ row("pull: an interim answer names a token server", interim)
 row("pull: a proxy names a token server", by_proxy)
 
 # --- challenges
-CHALLENGES = {
-    "none": [], "an empty one": [""], "of no known kind": ["Negotiate", "NTLM abc==", 'Digest realm="x"'],
-    "a thousand": ["Negotiate"] * 999 + ['Basic realm="x"'], "garbage": ['\xff\x01"', '====', ', , ,"', 'Bearer realm="unclosed'],
-    "Bearer of nothing": ["Bearer"], "a realm that is no address": ['Bearer realm="x"'],
-    "a realm that is a file": ['Bearer realm="file:///etc/passwd"'],
-    "a scope of 20 KiB": ['Bearer realm="http://127.0.0.1:1/t",scope="' + "a" * 20000 + '"'],
-    "a hundred schemes in a line": [", ".join(f'S{i} a="b"' for i in range(100))],
+CHALLENGES = {  # and the exit status: 3 where it is no more than a refusal
+    "none": ([], 3), "an empty one": ([""], 3), "of no known kind": (["Negotiate", "NTLM abc==", 'Digest realm="x"'], 3),
+    "a thousand": (["Negotiate"] * 999 + ['Basic realm="x"'], 3), "garbage": (['\xff\x01"', "====", ', , ,"', 'Bearer realm="unclosed'], 3),
+    "Bearer of nothing": (["Bearer"], 1), "a realm that is no address": (['Bearer realm="x"'], 1),
+    "a realm that is a file": (['Bearer realm="file:///etc/passwd"'], 1),
+    "a scope of 20 KiB": (['Bearer realm="http://127.0.0.1:1/t",scope="' + "a" * 20000 + '"'], 1),
+    "a hundred schemes in a line": ([", ".join(f'S{i} a="b"' for i in range(100))], 3),
 }
 
 
-def challenged(r, way, lines):
+def challenged(r, way, lines, status):
     t = way(r, "config")
     r.log_in(r.reg.host)
-    fails_then_succeeds(r, t, lambda h: h.path != "/v2/" and challenge(h, *lines), r.reg.host)
+    fails_then_succeeds(r, t, lambda h: h.path != "/v2/" and challenge(h, *lines), r.reg.host, status)
 
 
-for name, lines in CHALLENGES.items():
+for name, (lines, status) in CHALLENGES.items():
     for w in (Pull, Push) if ALL else (Pull,):
-        row(f"{w.__name__.lower()}: challenges: {name}", lambda r, w=w, x=lines: challenged(r, w, x))
+        row(f"{w.__name__.lower()}: challenges: {name}", lambda r, w=w, x=lines, s=status: challenged(r, w, x, s))
 
 # --- token servers
 TOKENS = {
@@ -153,7 +153,7 @@ def token(r, data, text):
             h.refuse(401, "never", WWW_Authenticate=f'Bearer realm="http://{r.reg.host}/token"')
             return True
         return ours(h) and challenge(h, f'Bearer realm="http://{r.reg.host}/token"')
-    fails_then_succeeds(r, t, hook, text)
+    fails_then_succeeds(r, t, hook, text, 3 if text == "UNAUTHORIZED" else 1)
 
 
 for name, (data, text) in TOKENS.items():

@@ -112,6 +112,20 @@ both("429 until a date, twice", until_a_date, ("manifest", "layer"))
 both("500 twice", passes("500"))
 
 
+def much_later(r, t, when):
+    """Longer than anybody waits for: it is said when, at once."""
+    r.reg.misbehave(t.at, "429long", when)
+    t.fails(1, "answers 429, TOOMANYREQUESTS: too often; ask again in ")
+    r.check("it is asked once", r.reg.asked.get(t.at), 1)
+    r.reg.behave()
+    t.succeeds()
+
+
+both("429 for an hour", lambda r, t: much_later(r, t, "3600"))
+for when in ("9" * 30, "Fri, 31 Dec 9999 23:59:59 GMT"):
+    row(f"pull manifest: 429 until {when[:20]}", lambda r, w=when: much_later(r, Pull(r, "manifest"), w))
+
+
 def refused(kind, status, text, log_in=True):
     def run(r, t):
         if log_in:
