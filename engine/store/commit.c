@@ -8,23 +8,6 @@
 
 /* A new layer, and the configuration of its base with that layer added. */
 
-static enum sbx_code to_fd(void *ctx, const void *data, size_t len, struct sbx_err *err)
-{
-    return sbx_write_all(*(int *)ctx, data, len) ? sbx_err_errno(err, "write layer") : SBX_OK;
-}
-
-static ssize_t from_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
-{
-    ssize_t n;
-
-    do
-        n = read(*(int *)ctx, to, len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        sbx_err_errno(err, "read layer");
-    return n;
-}
-
 static enum sbx_code upper_blob(struct sbx_store *s, const char *upper,
                                 char digest[SBX_DIGEST_TEXT_SIZE], struct sbx_err *err)
 {
@@ -37,10 +20,10 @@ static enum sbx_code upper_blob(struct sbx_store *s, const char *upper,
         return sbx_err_errno(err, "open %s", upper);
     if (tar < 0)
         return sbx_err_errno(err, "make a temporary file");
-    rc = sbx_tree_pack(&what, to_fd, &tar, err);
+    rc = sbx_tree_pack(&what, sbx_tree_to_fd, &tar, err);
     if (!rc && lseek(tar, 0, SEEK_SET))
         rc = sbx_err_errno(err, "read layer");
-    return rc ? rc : sbx_blob_put(s->cache, from_fd, &tar, NULL, SBX_STORE_SIZE_MAX, digest, NULL, err);
+    return rc ? rc : sbx_blob_put(s->cache, sbx_tree_from_fd, &tar, NULL, SBX_STORE_SIZE_MAX, digest, NULL, err);
 }
 
 static enum sbx_code new_config(const struct sbx_record *base, const char *diff_id, char **ret,

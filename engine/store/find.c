@@ -27,7 +27,8 @@ static enum sbx_code match(struct sbx_store *s, const char *name, void *ctx, str
     if (sbx_is_record(name) && q->digest) {
         SBX_AUTO_PTR(sbx_arena) arena = sbx_arena_new();
         struct sbx_record r;
-        enum sbx_code rc = arena ? sbx_record_read(s, name, arena, &r, err) : SBX_NO_MEMORY;
+        enum sbx_code rc = arena ? sbx_record_read(s, name, arena, &r, err)
+                                 : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
         if (rc)
             return rc;
@@ -263,7 +264,8 @@ static enum sbx_code remove_locked(struct sbx_store *s, const char *reference,
     SBX_AUTO_JSON json_t *names = NULL;
     char id[SBX_DIGEST_TEXT_SIZE], file[HEX + 8];
     const char *hex_id, *name;
-    enum sbx_code rc = arena ? sbx_names_read(s, &names, err) : SBX_NO_MEMORY;
+    enum sbx_code rc = arena ? sbx_names_read(s, &names, err)
+                             : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 
     if (!rc)
         rc = resolve(s, reference, names, arena, &hex_id, &name, err);

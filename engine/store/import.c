@@ -18,7 +18,7 @@ static enum sbx_code import_docker(struct import *im, struct sbx_err *err)
     if (rc)
         return sbx_err_wrap(err, rc, "manifest.json");
     for (size_t i = 0; !rc && i < n; i++)
-        rc = sbx_import_image(im, &list[i], 0, err);
+        rc = sbx_import_image(im, &list[i], NULL, 0, err);
     return rc;
 }
 
@@ -44,7 +44,6 @@ static enum sbx_code blob_text(struct import *im, const struct sbx_descriptor *d
 static enum sbx_code import_manifest(struct import *im, const struct sbx_descriptor *d,
                                      const char *name, struct sbx_err *err)
 {
-    char digest[SBX_DIGEST_TEXT_SIZE];
     struct sbx_manifest m;
     const char *text;
     size_t len;
@@ -59,8 +58,7 @@ static enum sbx_code import_manifest(struct import *im, const struct sbx_descrip
         m.names = &name;
         m.n_names = 1;
     }
-    rc = sbx_import_image(im, &m, len, err);
-    return rc ? rc : sbx_blob_put_mem(im->store->cache, text, len, d->digest, digest, err);
+    return sbx_import_image(im, &m, text, len, err);
 }
 
 static enum sbx_code import_descriptor(struct import *im, const struct sbx_descriptor *d,
@@ -125,11 +123,10 @@ static enum sbx_code import_oci(struct import *im, struct sbx_err *err)
     return rc ? sbx_err_wrap(err, rc, "index.json") : SBX_OK;
 }
 
-enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
-                               const struct sbx_store_progress *progress, struct sbx_arena *arena,
+enum sbx_code sbx_store_import(struct sbx_store *s, const char *path, struct sbx_arena *arena,
                                const char ***ret_names, size_t *ret_n, struct sbx_err *err)
 {
-    struct import im = { .store = s, .progress = progress, .arena = arena };
+    struct import im = { .store = s, .arena = arena };
     SBX_AUTO_PTR(sbx_source) src = NULL;
     SBX_AUTO_FD int lock = -1, use = -1;
     enum sbx_code rc = sbx_store_lock(s, "import.lock", true, &lock, err);

@@ -9,14 +9,13 @@
 struct import {
     struct sbx_store *store;
     struct sbx_source *src;
-    const struct sbx_store_progress *progress;
     struct sbx_arena *arena;
     const char **names; /* what the caller gets */
     size_t n_names;
 };
 
-/* One image from the source into the store: layers, record, names. `manifest_size` of an OCI manifest. */
+/* One image from the source into the store: layers, record, names. `manifest`: the text of an OCI one, or NULL. */
 enum sbx_code sbx_import_image(struct import *im, const struct sbx_manifest *m,
-                               size_t manifest_size, struct sbx_err *err);
+                               const char *manifest, size_t manifest_len, struct sbx_err *err);
 
 #endif

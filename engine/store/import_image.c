@@ -18,21 +18,6 @@ struct pending {
     int64_t *sizes;
 };
 
-static void say(const struct import *im, const char *fmt, ...) SBX_PRINTF(2, 3);
-
-static void say(const struct import *im, const char *fmt, ...)
-{
-    char line[256];
-    va_list args;
-
-    if (!im->progress || !im->progress->line)
-        return;
-    va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    im->progress->line(im->progress->ctx, line);
-}
-
 static enum sbx_code no_memory(struct sbx_err *err)
 {
     return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -59,7 +44,6 @@ static enum sbx_code bring_layer(struct import *im, struct pending *p, size_t i,
         return rc;
     if (sbx_layer_present(im->store, diff_id)) {
         p->record.size += sbx_layer_size(im->store, diff_id);
-        say(im, "layer %.19s: already there", diff_id);
         return SBX_OK;
     }
     rc = sbx_layer_unpack(im->store, p->blobs[i], diff_id, &budget, p->tmp[i], err);
@@ -67,7 +51,6 @@ static enum sbx_code bring_layer(struct import *im, struct pending *p, size_t i,
         return rc;
     p->sizes[i] = before - budget;
     p->record.size += p->sizes[i];
-    say(im, "layer %.19s: %lld kB", diff_id, (long long)p->sizes[i] / 1000);
     return SBX_OK;
 }
 
@@ -120,7 +103,7 @@ static const char *layer_media(struct sbx_store *s, const char *digest, int64_t 
                                                                                         : types[0];
 }
 
-/* A docker archive has no manifest of its own: write the one its blobs would be pushed with. */
+/* For what has none of OCI's kind: the one its blobs would be pushed with. Other tools read no other from a layout. */
 static enum sbx_code write_manifest(struct import *im, struct pending *p, const char **ret_digest,
                                     size_t *ret_size, struct sbx_err *err)
 {
@@ -149,20 +132,23 @@ static enum sbx_code write_manifest(struct import *im, struct pending *p, const 
     return rc || *ret_digest ? rc : no_memory(err);
 }
 
+/* Configuration and manifest; a name is there last, as one that leads nowhere is taken away. */
 static enum sbx_code to_cache(struct import *im, struct pending *p, const struct sbx_manifest *m,
-                              size_t manifest_size, struct sbx_err *err)
+                              const char *text, size_t len, struct sbx_err *err)
 {
+    const char *name = m->digest; /* of what other tools find */
     char digest[SBX_DIGEST_TEXT_SIZE];
     enum sbx_code rc;
 
-    p->record.manifest = m->digest;
     rc = sbx_blob_put_mem(im->store->cache, p->record.config, strlen(p->record.config), p->record.id,
                           digest, err);
-    if (!rc && !m->digest)
-        rc = write_manifest(im, p, &p->record.manifest, &manifest_size, err);
+    if (!rc && m->digest)
+        rc = sbx_blob_put_mem(im->store->cache, text, len, m->digest, digest, err);
+    if (!rc && !m->is_oci)
+        rc = write_manifest(im, p, &name, &len, err);
+    p->record.manifest = m->digest ? m->digest : name;
     for (size_t i = 0; !rc && i < m->n_names; i++)
-        rc = sbx_blob_index(im->store->cache, p->record.manifest, manifest_size, MEDIA_MANIFEST,
-                            m->names[i], err);
+        rc = sbx_blob_index(im->store->cache, name, len, MEDIA_MANIFEST, m->names[i], err);
     return rc;
 }
 
@@ -204,7 +190,7 @@ static enum sbx_code remember_names(struct import *im, const struct pending *p,
 }
 
 enum sbx_code sbx_import_image(struct import *im, const struct sbx_manifest *m,
-                               size_t manifest_size, struct sbx_err *err)
+                               const char *manifest, size_t manifest_len, struct sbx_err *err)
 {
     struct pending p = { 0 };
     char from[128];
@@ -228,7 +214,7 @@ enum sbx_code sbx_import_image(struct import *im, const struct sbx_manifest *m,
             rc = sbx_err_wrap(err, rc, "layer %zu (%.100s)", i + 1, m->layers[i]);
     }
     if (!rc)
-        rc = to_cache(im, &p, m, manifest_size, err);
+        rc = to_cache(im, &p, m, manifest, manifest_len, err);
     if (!rc)
         rc = settle(im, &p, m, err);
     for (size_t i = 0; p.tmp && i < p.record.n_layers; i++)

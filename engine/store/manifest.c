@@ -265,6 +265,7 @@ enum sbx_code sbx_manifest_oci(const char *text, size_t len, struct sbx_arena *a
     ret->config = sbx_arena_strdup(arena, config.digest);
     if (!ret->config)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
+    ret->is_oci = strcmp(sbx_json_text_of(root, "mediaType"), manifest_types[1]) != 0;
     return oci_layers(root, arena, ret, err);
 }
 

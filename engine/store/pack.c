@@ -157,15 +157,13 @@ static enum sbx_code pack_symlink(struct pack *p, int dir, const char *name, con
     return header(p);
 }
 
-/* An empty file whose name says what is not there any more. */
-static enum sbx_code pack_mark(struct pack *p, const char *prefix, const char *name)
+/* An empty file whose name, behind `at` bytes of the path, says what is not there any more. */
+static enum sbx_code pack_mark(struct pack *p, size_t at, const char *prefix, const char *name)
 {
-    size_t len = p->len;
     struct stat st = { .st_mode = S_IFREG | 0600 };
-    size_t dir_len = len - strlen(name);
 
-    if (snprintf(p->path + dir_len, sizeof(p->path) - dir_len, "%s%s", prefix, name) >=
-        (int)(sizeof(p->path) - dir_len))
+    if (snprintf(p->path + at, sizeof(p->path) - at, "%s%s", prefix, name) >=
+        (int)(sizeof(p->path) - at))
         return sbx_err_set(p->err, SBX_LIMIT, "path too long: %s", p->path);
     describe(p, &st);
     return header(p);
@@ -246,12 +244,8 @@ static enum sbx_code pack_dir(struct pack *p, int dir, const char *name, int dep
         return SBX_OK;
     if (p->len && p->what->overlay &&
         fgetxattr(fd, "trusted.overlay.opaque", mark, sizeof(mark)) == 1 && mark[0] == 'y') {
-        size_t len = p->len;
-
-        snprintf(p->path + len, sizeof(p->path) - len, "/.wh..wh..opq");
-        p->len = strlen(p->path);
-        rc = pack_mark(p, "", ".wh..wh..opq");
-        p->path[p->len = len] = '\0';
+        rc = pack_mark(p, p->len, "/", ".wh..wh..opq");
+        p->path[p->len] = '\0';
         if (rc)
             return rc;
     }
@@ -271,7 +265,7 @@ static enum sbx_code pack_one(struct pack *p, int dir, const char *name, int dep
     if (S_ISLNK(st.st_mode))
         return pack_symlink(p, dir, name, &st);
     if (p->what->overlay && sbx_is_whiteout(&st))
-        return pack_mark(p, ".wh.", name);
+        return pack_mark(p, p->len - strlen(name), ".wh.", name);
     if (S_ISSOCK(st.st_mode))
         return SBX_OK; /* nobody listens at the copy */
     describe(p, &st);

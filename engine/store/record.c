@@ -31,7 +31,8 @@ static enum sbx_code read_json(int dir, const char *name, json_t **ret, struct s
     return SBX_OK;
 }
 
-enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r, struct sbx_err *err)
+static enum sbx_code write_record(struct sbx_store *s, const struct sbx_record *r,
+                                  struct sbx_err *err)
 {
     SBX_AUTO_JSON json_t *layers = json_array(), *root = NULL;
     char name[HEX + 8];
@@ -132,7 +133,7 @@ enum sbx_code sbx_record_add(struct sbx_store *s, const struct sbx_record *r,
     if (!rc)
         rc = sbx_names_read(s, &table, err);
     if (!rc)
-        rc = sbx_record_write(s, r, err); /* before the names: a name always leads somewhere */
+        rc = write_record(s, r, err); /* before the names: a name always leads somewhere */
     if (rc || !n)
         return rc;
     for (size_t i = 0; i < n; i++)

@@ -195,18 +195,6 @@ enum sbx_code sbx_source_text(struct sbx_source *src, const char *name, const ch
     return SBX_OK;
 }
 
-static ssize_t read_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
-{
-    ssize_t n;
-
-    do
-        n = read(*(int *)ctx, to, len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        sbx_err_errno(err, "read");
-    return n;
-}
-
 enum sbx_code sbx_source_blob(struct sbx_source *src, const char *name, const char *expect,
                               char ret_digest[SBX_DIGEST_TEXT_SIZE], struct sbx_err *err)
 {
@@ -230,7 +218,7 @@ enum sbx_code sbx_source_blob(struct sbx_source *src, const char *name, const ch
 
         if (fd < 0)
             return sbx_err_errno(err, "%.200s", name);
-        return sbx_blob_put(src->store->cache, read_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest, NULL,
+        return sbx_blob_put(src->store->cache, sbx_tree_from_fd, &fd, expect, SBX_STORE_SIZE_MAX, ret_digest, NULL,
                             err);
     }
     return sbx_err_set(err, SBX_NOT_FOUND, "%.200s is missing", name);

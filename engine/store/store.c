@@ -83,11 +83,6 @@ enum sbx_code sbx_store_hold(struct sbx_store *s, int *ret_fd, struct sbx_err *e
 
 struct sbx_cache *sbx_store_cache(struct sbx_store *s) { return s->cache; }
 
-static bool hex(const char *text, size_t len)
-{
-    return strspn(text, "0123456789abcdef") == len && len <= HEX;
-}
-
 enum sbx_code sbx_store_each(struct sbx_store *s, int dir, each_fn each, void *ctx,
                              struct sbx_err *err)
 {
@@ -141,7 +136,7 @@ static enum sbx_code sweep_layer(struct sbx_store *s, const char *name, void *ct
     char layer[HEX + 1];
 
     snprintf(layer, sizeof(layer), "%.64s", name);
-    if (hex(layer, HEX) && json_object_get(ctx, layer))
+    if (json_object_get(ctx, layer))
         return SBX_OK;
     return sbx_dir_remove(s->layers, name, err);
 }

@@ -38,7 +38,8 @@ struct sbx_manifest {
     size_t n_layers;
     const char **names; /* full references */
     size_t n_names;
-    const char *digest; /* OCI: of the manifest; else NULL */
+    const char *digest; /* of the manifest; of a docker archive NULL */
+    bool is_oci;        /* it has OCI's types; a registry may have Docker's */
 };
 struct sbx_config {
     const char **diff_ids;
@@ -112,7 +113,7 @@ enum sbx_code sbx_source_text(struct sbx_source *src, const char *name, const ch
 enum sbx_code sbx_source_blob(struct sbx_source *src, const char *name, const char *expect,
                               char ret_digest[SBX_DIGEST_TEXT_SIZE], struct sbx_err *err);
 
-/* ---- unpack.c, apply.c: layers ---- */
+/* ---- unpack.c: layers ---- */
 
 /*
  * Unpack the blob `digest` into STATE/layers under a temporary name; *ret_tmp is "" when the layer
@@ -138,8 +139,6 @@ struct sbx_record {
     const char *config;   /* its exact bytes */
     int64_t size;
 };
-enum sbx_code sbx_record_write(struct sbx_store *s, const struct sbx_record *r,
-                               struct sbx_err *err);
 enum sbx_code sbx_record_read(struct sbx_store *s, const char *hex, struct sbx_arena *arena,
                               struct sbx_record *ret, struct sbx_err *err);
 enum sbx_code sbx_names_read(struct sbx_store *s, json_t **ret, struct sbx_err *err);

@@ -14,9 +14,11 @@
 
 #define KIT_TYPE "application/vnd.docker.sandbox.kit." /* begins the types of kits, of all versions */
 
+#define DOCKER_TYPE "application/vnd.docker.distribution.manifest.v2+json" /* the registry's, not ours */
+
 struct thing {
     struct sbx_cache_thing pub;
-    const char *index; /* digest of one that leads to it; NULL: none */
+    const char *image; /* digest of an image's configuration; NULL: it is none */
     size_t n_names;
 };
 
@@ -90,6 +92,14 @@ static bool add_blob(struct things *t, struct sbx_cache_thing *to, const json_t 
     return i < 0 || add_file(t, to, (size_t)i);
 }
 
+static bool has_blob(const struct sbx_cache_thing *t, const char *digest)
+{
+    for (size_t i = 0; sbx_digest_valid(digest) && i < t->n_files; i++)
+        if (!strcmp(t->files[i]->kind, "blob") && !strcmp(t->files[i]->name, sbx_blob_name(digest)))
+            return true;
+    return false;
+}
+
 /* `name` is copied with `prefix` before it; *ret NULL: no memory. */
 static struct sbx_cache_thing *add_thing(struct things *t, const char *kind, const char *prefix,
                                          const char *name, size_t file)
@@ -136,17 +146,40 @@ static const char *kind_of(const json_t *manifest)
     return "artifact";
 }
 
+/* One image may have several manifests: Docker's, and what other tools read in its place (import_image.c). */
+static struct sbx_cache_thing *image_of(struct things *t, const json_t *manifest, size_t file)
+{
+    const char *config = sbx_json_text_of(json_object_get(manifest, "config"), "digest");
+    struct thing *to = NULL;
+
+    for (size_t i = 0; !to && i < t->n; i++)
+        if (t->v[i].image && !strcmp(t->v[i].image, config))
+            to = &t->v[i];
+    if (!to) {
+        to = &t->v[t->n];
+        if (!add_thing(t, "image", "sha256:", t->sorted[file]->name, file))
+            return NULL;
+        to->image = sbx_arena_strdup(t->arena, config);
+    } else if (!strcmp(sbx_json_text_of(manifest, "mediaType"), DOCKER_TYPE)) {
+        to->pub.name = sbx_arena_printf(t->arena, "sha256:%s", t->sorted[file]->name);
+    }
+    return to->image && to->pub.name && add_file(t, &to->pub, file) ? &to->pub : NULL;
+}
+
 static bool add_manifest(struct things *t, size_t i)
 {
     SBX_AUTO_JSON json_t *root = read_json(t, t->sorted[i]);
     json_t *layers = json_object_get(root, "layers"), *layer;
     struct sbx_cache_thing *thing;
+    const char *kind;
     size_t k;
     ssize_t kit;
 
     if (!json_is_object(json_object_get(root, "config")) || !json_is_array(layers))
         return true;
-    thing = add_thing(t, kind_of(root), "sha256:", t->sorted[i]->name, i);
+    kind = kind_of(root);
+    thing = strcmp(kind, "image") ? add_thing(t, kind, "sha256:", t->sorted[i]->name, i)
+                                  : image_of(t, root, i);
     if (!thing || !add_blob(t, thing, json_object_get(root, "config")))
         return false;
     json_array_foreach(layers, k, layer)
@@ -161,19 +194,13 @@ static bool add_index(struct things *t, size_t i)
 {
     SBX_AUTO_JSON json_t *root = read_json(t, t->sorted[i]);
     json_t *list = json_object_get(root, "manifests"), *entry;
-    const char *digest = NULL;
     size_t k;
 
     json_array_foreach(list, k, entry)
-        for (size_t j = 0; j < t->n; j++) {
-            if (strcmp(t->v[j].pub.name, sbx_json_text_of(entry, "digest")) != 0)
-                continue;
-            if (!digest)
-                digest = sbx_arena_printf(t->arena, "sha256:%s", t->sorted[i]->name);
-            if (!digest || !add_file(t, &t->v[j].pub, i))
+        for (size_t j = 0; j < t->n; j++)
+            if (has_blob(&t->v[j].pub, sbx_json_text_of(entry, "digest")) &&
+                !add_file(t, &t->v[j].pub, i))
                 return false;
-            t->v[j].index = digest;
-        }
     return true;
 }
 
@@ -229,7 +256,7 @@ static bool take_name(void *ctx, const char *digest, const char *name)
         struct thing *to = &t->v[i];
         bool kit = !strcmp(to->pub.kind, "kit");
 
-        if (strcmp(to->pub.name, digest) && (!to->index || strcmp(to->index, digest)))
+        if (!has_blob(&to->pub, digest))
             continue;
         if (!kit)
             return add_name(t, to, "", name);

@@ -1,8 +1,26 @@
 #include <string.h>
 
 #include "place.h"
+#include "sbx/file.h"
 
 #define READ_SIZE 65536 /* bytes handed to libarchive at a time */
+
+ssize_t sbx_tree_from_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
+{
+    ssize_t n;
+
+    do
+        n = read(*(int *)ctx, to, len);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        sbx_err_errno(err, "read");
+    return n;
+}
+
+enum sbx_code sbx_tree_to_fd(void *ctx, const void *data, size_t len, struct sbx_err *err)
+{
+    return sbx_write_all(*(int *)ctx, data, len) ? sbx_err_errno(err, "write") : SBX_OK;
+}
 
 struct feed {
     sbx_read_fn read;

@@ -164,18 +164,6 @@ static enum sbx_code push_manifest(struct kit_remote *rm, const char *tag, const
     return change(L(rm), tag, entry, err);
 }
 
-static ssize_t from_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
-{
-    ssize_t n;
-
-    do
-        n = read(*(int *)ctx, to, len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        sbx_err_errno(err, "read");
-    return n;
-}
-
 enum sbx_code kit_layout_open_blob(struct kit_remote *rm, const char *digest, int64_t size,
                                    int *ret_fd, struct sbx_err *err)
 {
@@ -205,7 +193,7 @@ static enum sbx_code pull_blob(struct kit_remote *rm, const char *digest, int64_
         return SBX_OK;
     rc = kit_layout_open_blob(rm, digest, size, &fd, err);
     if (!rc)
-        rc = sbx_blob_put(cache, from_fd, &fd, digest, size, unused, NULL, err);
+        rc = sbx_blob_put(cache, sbx_tree_from_fd, &fd, digest, size, unused, NULL, err);
     return rc ? sbx_err_wrap(err, rc, "%s: blob %s", L(rm)->path, digest) : SBX_OK;
 }
 

@@ -86,6 +86,7 @@ if has oras; then
     t 0 "@$digest" kit resolve oci-layout:oraslay:1
     oras cp --from-oci-layout lay:mix --to-plain-http "$plain/by/oras:1" >/dev/null || fail=1
     t 0 "$plain/by/oras@$digest" kit resolve "$plain/by/oras:1"
+    is "oras lists the cache" "$(oras repo tags --oci-layout "$XDG_CACHE_HOME/sbx" | grep -cxF "${ref#oci://}")" 1
     is "oras reads the cache" "$(oras manifest fetch --oci-layout "$XDG_CACHE_HOME/sbx@$digest" | sha256sum | cut -d' ' -f1)" "${digest#sha256:}"
     # an artifact of oras's own making, with its annotations
     oras push $o --artifact-type $type --config "mix/spec.yaml:$type.spec+yaml" "$plain/hand/kit:1" \
@@ -127,4 +128,14 @@ if has umoci; then
     is "umoci lists the same names" "$(umoci ls --layout "$XDG_CACHE_HOME/sbx" | grep -cxF -e example.com/base:1 -e "${ref#oci://}")" 2
 fi
 t 0 "Removed image example.com/base:1 " cache prune --all
+
+# --- an image with Docker's types, as many registries have it: the layout has OCI's beside them
+skopeo copy -q --format v2s2 --dest-tls-verify=false oci:image:1 "docker://$plain/docker/base:1" || fail=1
+"$(dirname "$SBX_BIN")/pull_image" "$XDG_STATE_HOME/sbx" "$XDG_CACHE_HOME/sbx" "$plain/docker/base:1" || fail=1
+is "it is one image, with its registry's digest" "$("$SBX_BIN" cache ls -q --no-trunc)" \
+    "sha256:$(skopeo inspect --raw --tls-verify=false "docker://$plain/docker/base:1" | sha256sum | cut -d' ' -f1)"
+is "skopeo knows it" "$(skopeo inspect "oci:$XDG_CACHE_HOME/sbx:$plain/docker/base:1" | jq -r .Os)" linux
+if has umoci; then
+    is "umoci unpacks it, too" "$(umoci unpack --rootless --image "$XDG_CACHE_HOME/sbx:$plain/docker/base:1" second 2>&1; ls second/rootfs)" "etc-$(dpkg --print-architecture)"
+fi
 finish

@@ -12,23 +12,6 @@
  * symlinks and renames happen meanwhile.
  */
 
-static ssize_t from_fd(void *ctx, void *to, size_t len, struct sbx_err *err)
-{
-    ssize_t n;
-
-    do
-        n = read(*(int *)ctx, to, len);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        sbx_err_errno(err, "read archive");
-    return n;
-}
-
-static enum sbx_code to_fd(void *ctx, const void *data, size_t len, struct sbx_err *err)
-{
-    return sbx_write_all(*(int *)ctx, data, len) ? sbx_err_errno(err, "write archive") : SBX_OK;
-}
-
 enum sbx_code oci_copy_in(struct sbx_runtime *rt, const char *id, const char *path, int fd,
                           struct sbx_err *err)
 {
@@ -40,7 +23,7 @@ enum sbx_code oci_copy_in(struct sbx_runtime *rt, const char *id, const char *pa
     if (!rc)
         rc = oci_root_open(&b, &root, NULL, err);
     how.root = root;
-    return rc ? rc : sbx_tree_unpack(&how, from_fd, &fd, err);
+    return rc ? rc : sbx_tree_unpack(&how, sbx_tree_from_fd, &fd, err);
 }
 
 /* "/a/b/" -> "/a" and "b"; the last name is taken as it is, a symlink too. */
@@ -89,7 +72,7 @@ enum sbx_code oci_copy_out(struct sbx_runtime *rt, const char *id, const char *p
             return sbx_err_errno(err, "%s", path);
     }
     what.dir = dir;
-    return sbx_tree_pack(&what, to_fd, &fd, err);
+    return sbx_tree_pack(&what, sbx_tree_to_fd, &fd, err);
 }
 
 enum sbx_code oci_commit(struct sbx_runtime *rt, const char *id, const char *reference,

@@ -94,7 +94,7 @@ enum sbx_code oci_image_load(struct sbx_runtime *rt, const char *path, struct sb
 {
     struct sbx_store *store = oci_store((struct oci *)rt, err);
 
-    return store ? sbx_store_import(store, path, NULL, arena, ret_names, ret_n, err) : SBX_IO;
+    return store ? sbx_store_import(store, path, arena, ret_names, ret_n, err) : SBX_IO;
 }
 
 enum sbx_code oci_image_list(struct sbx_runtime *rt, struct sbx_arena *arena,

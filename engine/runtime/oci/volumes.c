@@ -144,20 +144,6 @@ enum sbx_code oci_volume_list(struct sbx_runtime *rt, struct sbx_arena *arena, c
 
 /* ---- first use ---- */
 
-static enum sbx_code to_file(void *ctx, const void *data, size_t len, struct sbx_err *err)
-{
-    return sbx_write_all(*(int *)ctx, data, len) ? sbx_err_errno(err, "copy") : SBX_OK;
-}
-
-static ssize_t from_file(void *ctx, void *to, size_t len, struct sbx_err *err)
-{
-    ssize_t n = read(*(int *)ctx, to, len);
-
-    if (n < 0)
-        sbx_err_errno(err, "copy");
-    return n;
-}
-
 /* By way of a tar in a file without a name: one set of rules for owners, modes, links. */
 static enum sbx_code copy_tree(int volume, int source, int data, struct sbx_err *err)
 {
@@ -168,10 +154,10 @@ static enum sbx_code copy_tree(int volume, int source, int data, struct sbx_err 
 
     if (tar < 0)
         return sbx_err_errno(err, "make a temporary file");
-    rc = sbx_tree_pack(&what, to_file, &tar, err);
+    rc = sbx_tree_pack(&what, sbx_tree_to_fd, &tar, err);
     if (!rc && lseek(tar, 0, SEEK_SET))
         return sbx_err_errno(err, "copy");
-    return rc ? rc : sbx_tree_unpack(&how, from_file, &tar, err);
+    return rc ? rc : sbx_tree_unpack(&how, sbx_tree_from_fd, &tar, err);
 }
 
 enum sbx_code oci_volume_fill(const char *path, int source, unsigned mode, int uid,

@@ -136,6 +136,22 @@ static void an_index_belongs_to_the_platform_that_was_fetched(void **state)
     assert_string_equal(thing(w, none)->kind, "blob");
 }
 
+static void an_image_with_a_manifest_for_other_tools_is_one_thing(void **state)
+{
+    struct world *w = *state;
+    const char *layer = put(w, "layer"), *config = put(w, "{}");
+    const char *oci = put_manifest(w, IMAGE, config, layer);
+    const char *docker = put(w, sbx_arena_printf(w->arena,
+        "{\"mediaType\":\"application/vnd.docker.distribution.manifest.v2+json\",\"layers\":[],\"config\":{"
+        "\"mediaType\":\"application/vnd.docker.container.image.v1+json\",\"digest\":\"%s\"}}", config));
+
+    assert_int_equal(sbx_blob_index(w->cache, oci, 1, MANIFEST, "docker.io/library/a:1", NULL), SBX_OK);
+    look(w);
+    assert_int_equal(w->n, 1);
+    assert_int_equal(thing(w, docker)->n_files, 4);
+    assert_string_equal(thing(w, docker)->references[0], "docker.io/library/a:1");
+}
+
 static void what_has_no_manifest_is_a_thing_of_its_own(void **state)
 {
     struct world *w = *state;
@@ -217,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_manifest_stands_for_its_blobs_and_the_unpacked_kit, setup, teardown),
         cmocka_unit_test_setup_teardown(an_index_belongs_to_the_platform_that_was_fetched, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_image_with_a_manifest_for_other_tools_is_one_thing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_no_manifest_is_a_thing_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(a_name_is_noted_once_and_the_oldest_go_when_there_are_too_many, setup, teardown),
         cmocka_unit_test_setup_teardown(a_name_goes_with_what_it_names, setup, teardown),

@@ -43,7 +43,7 @@ static inline enum sbx_code load(struct place *p, const char *path)
     size_t n;
 
     p->err = (struct sbx_err)SBX_ERR_INIT;
-    return sbx_store_import(p->store, path, NULL, p->arena, &names, &n, &p->err);
+    return sbx_store_import(p->store, path, p->arena, &names, &n, &p->err);
 }
 
 static inline enum sbx_code load_image(struct place *p, struct test_image *im)

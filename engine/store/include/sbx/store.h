@@ -45,12 +45,6 @@ SBX_MUST_USE enum sbx_code sbx_store_open(const char *state_dir, const char *cac
 void sbx_store_close(struct sbx_store *s); /**< NULL is fine */
 SBX_DEFINE_AUTO_PTR(sbx_store, sbx_store_close);
 
-/** One line of progress; NULL: nobody listens. */
-struct sbx_store_progress {
-    void (*line)(void *ctx, const char *text);
-    void *ctx;
-};
-
 struct sbx_store_image {
     const char *id;            /**< "sha256:…", the digest of the configuration */
     const char *const *names;  /**< familiar references, NULL-terminated */
@@ -70,7 +64,6 @@ struct sbx_store_image {
  *         SBX_LIMIT; SBX_UNSUPPORTED (no image for our platform, unknown compression); SBX_IO
  */
 SBX_MUST_USE enum sbx_code sbx_store_import(struct sbx_store *s, const char *path,
-                                            const struct sbx_store_progress *progress,
                                             struct sbx_arena *arena, const char ***ret_names,
                                             size_t *ret_n, struct sbx_err *err);
 /**

@@ -18,6 +18,10 @@ typedef ssize_t (*sbx_read_fn)(void *ctx, void *to, size_t len, struct sbx_err *
 /** Where bytes go: all of them or a failure. */
 typedef enum sbx_code (*sbx_write_fn)(void *ctx, const void *data, size_t len, struct sbx_err *err);
 
+/** The two for a descriptor; `ctx`: int *, borrowed. */
+ssize_t sbx_tree_from_fd(void *ctx, void *to, size_t len, struct sbx_err *err);
+enum sbx_code sbx_tree_to_fd(void *ctx, const void *data, size_t len, struct sbx_err *err);
+
 struct sbx_unpack {
     int root; /**< directory that holds everything; borrowed */
     /**
