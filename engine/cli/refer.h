@@ -10,6 +10,9 @@
 /** Print what refers to the kit that the first argument names. */
 SBX_MUST_USE enum sbx_code sbx_cli_referrers(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                                              struct sbx_err *err);
+/** Print the annotations of its manifest; no blob is fetched. */
+SBX_MUST_USE enum sbx_code sbx_cli_annotations(struct sbx_cli *cli, const struct sbx_remote_opts *o,
+                                               struct sbx_err *err);
 /** Print the tags of its repository, without anchors. */
 SBX_MUST_USE enum sbx_code sbx_cli_tags(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                                         struct sbx_err *err);

@@ -123,6 +123,54 @@ enum sbx_code sbx_cli_referrers(struct sbx_cli *cli, const struct sbx_remote_opt
                          err);
 }
 
+static enum sbx_code print_annotations(struct sbx_cli *cli, json_t *notes, struct sbx_err *err)
+{
+    static const char *const head[] = { "ANNOTATION", "VALUE" };
+    struct sbx_columns c = { .arena = cli->arena, .head = head, .n = SBX_ARRAY_LEN(head) };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(notes, key, value) {
+        const char *cells[] = { key, json_string_value(value) };
+        enum sbx_code rc = sbx_columns_add(&c, cells, err);
+
+        if (rc)
+            return rc;
+    }
+    sbx_columns_print(&c, cli->out);
+    return SBX_OK;
+}
+
+enum sbx_code sbx_cli_annotations(struct sbx_cli *cli, const struct sbx_remote_opts *o,
+                                  struct sbx_err *err)
+{
+    SBX_AUTO_JSON json_t *root = NULL, *none = json_object();
+    const struct sbx_kit_io *io;
+    struct sbx_place place;
+    struct sbx_oci_doc doc;
+    json_t *notes;
+    enum sbx_code rc = sbx_cli_kit_io(cli, o, &io, err);
+
+    if (!rc)
+        rc = sbx_place_parse(cli->args.v[0], cli->arena, &place, err);
+    if (!rc)
+        rc = sbx_kit_manifest(io, &place, cli->arena, &doc, err);
+    if (rc)
+        return rc;
+    root = json_loadb(doc.text, doc.len, JSON_REJECT_DUPLICATES, NULL);
+    notes = json_object_get(root, "annotations");
+    if (!notes)
+        notes = none;
+    if (!json_is_object(notes))
+        return sbx_err_set(err, SBX_SCHEMA, "%s: its annotations are no object", cli->args.v[0]);
+    if (cli->format == SBX_FORMAT_TABLE)
+        return print_annotations(cli, notes, err);
+    return sbx_out_value(cli,
+                         json_pack("{s:s,s:s,s:O}", "reference", cli->args.v[0], "digest",
+                                   doc.digest, "annotations", notes),
+                         err);
+}
+
 enum sbx_code sbx_cli_tags(struct sbx_cli *cli, const struct sbx_remote_opts *o,
                            struct sbx_err *err)
 {

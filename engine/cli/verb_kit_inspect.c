@@ -174,7 +174,7 @@ static void summary(struct sbx_cli *cli, const struct sbx_artifact *a)
 
 struct inspect_opts {
     struct sbx_kit_opts kit;
-    bool resolved, provenance, referrers, tags;
+    bool resolved, provenance, annotations, referrers, tags;
 };
 
 static const struct sbx_opt rows[] = {
@@ -182,6 +182,8 @@ static const struct sbx_opt rows[] = {
                "Merge what the kit extends and the mixins it names"),
     SBX_SWITCH(struct inspect_opts, provenance, "provenance", 0,
                "List each element with the kit, file and line it comes from (with --resolved)"),
+    SBX_SWITCH(struct inspect_opts, annotations, "annotations", 0,
+               "Read only what its manifest says in a registry or layout; fetch nothing else"),
     SBX_SWITCH(struct inspect_opts, referrers, "referrers", 0,
                "List what refers to the kit in its registry: signatures, provenance, notes"),
     SBX_SWITCH(struct inspect_opts, tags, "tags", 0, "List the tags of the kit's repository"),
@@ -346,9 +348,14 @@ static enum sbx_code inspect(struct sbx_cli *cli, struct sbx_err *err)
     const char *name, *key;
     enum sbx_code rc;
 
-    if (o->referrers || o->tags)
-        return o->referrers ? sbx_cli_referrers(cli, &remote, err)
-                            : sbx_cli_tags(cli, &remote, err);
+    if (o->annotations + o->referrers + o->tags > 1)
+        return sbx_err_set(err, SBX_USAGE, "one of --annotations, --referrers and --tags");
+    if (o->annotations)
+        return sbx_cli_annotations(cli, &remote, err);
+    if (o->referrers)
+        return sbx_cli_referrers(cli, &remote, err);
+    if (o->tags)
+        return sbx_cli_tags(cli, &remote, err);
     cli->args.v[0] = sbx_cli_kit_word(cli, cli->args.v[0]);
     if (!cli->args.v[0])
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
@@ -386,6 +393,7 @@ const struct sbx_verb sbx_verb_kit_inspect = {
     .example = "sbx kit inspect claude\n"
                "sbx kit inspect ./my-kit --output json | jq .caps.network\n"
                "sbx kit inspect ./my-agent --resolved --provenance\n"
+               "sbx kit inspect ghcr.io/me/my-kit:1.0 --annotations\n"
                "sbx kit inspect ghcr.io/me/my-kit --tags",
     .groups = groups,
     .n_groups = SBX_ARRAY_LEN(groups),

@@ -42,6 +42,12 @@ is "one layer" "$(jq -r '.layers | map(.mediaType) | join(",")' <<<"$manifest")"
     application/vnd.oci.image.layer.v1.tar+gzip
 is "annotations" "$(jq -cS .annotations <<<"$manifest")" \
     '{"org.opencontainers.image.created":"1970-01-01T00:00:00Z","org.opencontainers.image.description":"Tools for all","org.opencontainers.image.source":"https://example.com/tools","org.opencontainers.image.title":"Tools","vnd.docker.sandbox.kit.kind":"mixin","vnd.docker.sandbox.kit.name":"tools","vnd.docker.sandbox.kit.version":"1.2"}'
+rm -rf "$XDG_CACHE_HOME"
+is "annotations, as inspect shows them" "$("$SBX_BIN" kit inspect "$plain/team/tools:1.0" --annotations --json | jq -cS '[.annotations, .digest]')" \
+    "$(jq -cS --arg digest "$digest" '[.annotations, $digest]' <<<"$manifest")"
+t 0 "vnd.docker.sandbox.kit.version         1.2" kit inspect "$ref" --annotations
+is "of which no blob is fetched" "$(find "$XDG_CACHE_HOME" -type f -path '*blobs*' 2>/dev/null)" ""
+t 2 "one of --annotations, --referrers and --tags" kit inspect "$ref" --annotations --tags
 layer=$(jq -r '.layers[0].digest' <<<"$manifest")
 curl -s "http://$plain/v2/team/tools/blobs/$layer" >layer.gz
 is "gzip header without time, name and system" "$(head -c 10 layer.gz | od -An -tx1 | tr -d ' \n')" 1f8b08000000000000ff
