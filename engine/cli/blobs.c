@@ -155,13 +155,15 @@ static void on_bytes(void *ctx, const char *digest, int64_t done, int64_t total)
     pthread_mutex_unlock(&b->lock);
 }
 
+/* Also of what is too much: nobody else fills the user's screen. */
 static bool was_told(struct sbx_blobs *b, const char *text)
 {
     for (size_t i = 0; i < b->n_told; i++)
         if (!strncmp(b->told[i], text, sizeof(b->told[i]) - 1))
             return true;
-    if (b->n_told < SBX_BLOBS_TOLD)
-        snprintf(b->told[b->n_told++], sizeof(b->told[0]), "%s", text);
+    if (b->n_told == SBX_BLOBS_TOLD)
+        return true;
+    snprintf(b->told[b->n_told++], sizeof(b->told[0]), "%s", text);
     return false;
 }
 

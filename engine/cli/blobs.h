@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "sbx/registry.h"
 
-#define SBX_BLOBS_TOLD 16 /* lines that are not said again; registries have one or two things to say */
+#define SBX_BLOBS_TOLD 16 /* lines of a command, each said once; registries have one or two things to say */
 #define SBX_BLOBS_SHOWN 8 /* bars at once: twice what is moved at once */
 
 struct sbx_blob_bar {

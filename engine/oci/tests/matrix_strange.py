@@ -220,3 +220,28 @@ def located(r, where):
 
 for name, where in WHERE.items():
     row(f"push: an upload to {name}", lambda r, x=where: located(r, x))
+
+
+# --- the same warning with each answer, and very many of them: each is told once, and not all
+def warned(r, way, place, texts):
+    t = way(r, place)
+
+    def hook(h):
+        end = type(h).end_headers
+
+        def more():
+            for text in texts:
+                h.send_header("Warning", f'299 - "{text}"')
+            end(h)
+        h.end_headers = more
+        return False
+    r.reg.hook = hook
+    out = r.run(t.argv(), 0, "")
+    r.check("told", 0 < out.count("says: ") <= min(len(texts), 16) if place != "image" else True)
+    for text in texts[:1] if place != "image" else ():
+        r.check("once", out.count(f"says: {text}\n"), 1)
+
+
+for w, p in ((Pull, "layer"), (Pull, "image"), (Push, "layer")):
+    row(f"{w.__name__.lower()} {p}: a warning with each answer", lambda r, w=w, p=p: warned(r, w, p, ["this kit is old"]))
+    row(f"{w.__name__.lower()} {p}: a thousand warnings", lambda r, w=w, p=p: warned(r, w, p, [f"warning {i}" for i in range(1000)]))
