@@ -150,3 +150,65 @@ if shutil.which("zstd"):
         r, subprocess.run(["zstd", "-q", "-c"], input=PLAIN, stdout=subprocess.PIPE, check=True).stdout, LAYER[:-4] + "zstd"))
 else:
     print("SKIPPED row: zstd is not installed")
+
+
+# --- headers of archives by which others were fooled: what a name, a size or a kind is, said a second time
+def pax(records, *after, kind=b"x"):
+    """An extended header, then members as they are."""
+    text = b""
+    for key, value in records:
+        line = b" %s=%s\n" % (key, value)
+        n = len(line) + 1
+        while len(b"%d" % n) + len(line) != n:
+            n += 1
+        text += b"%d" % n + line
+    info = tarfile.TarInfo("pax")
+    info.type, info.size = kind, len(text)
+    head = info.tobuf(tarfile.USTAR_FORMAT)
+    return pack(head + text + bytes(-len(text) % 512) + tar(*after))
+
+
+def typed(kind, name=GOOD_NAME, data=b"x"):
+    info = tarfile.TarInfo(name)
+    info.type, info.size, info.linkname = kind, len(data), "/etc/passwd"
+    return pack(info.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512) + bytes(1024))
+
+
+ONE = (GOOD_NAME, F, b"x")
+SECOND = {
+    "a pax path with ..": (pax([(b"path", b"home/agent/../../x")], ONE), "not a clean relative path"),
+    "a pax path that is absolute": (pax([(b"path", b"/etc/x")], ONE), "not a clean relative path"),
+    "a pax path elsewhere": (pax([(b"path", b"etc/x")], ONE), "neither below"),
+    "a pax path with a zero byte": (pax([(b"path", b"home/agent/a\0/../../../x")], ONE), ""),
+    "a pax size of 8 EiB": (pax([(b"size", b"9223372036854775807")], ONE), ""),
+    "a pax size below zero": (pax([(b"size", b"-1")], ONE), ""),
+    "a pax size of words": (pax([(b"size", b"many")], ONE), ""),
+    "a pax path for all": (pax([(b"path", b"etc/x")], ONE, kind=b"g"), "for all entries"),
+    "a pax header of 8 MiB": (pax([(b"comment", b"x" * (8 << 20))], ONE), ""),
+    "a sparse file of GNU": (typed(b"S"), ""), "a file of another volume": (typed(b"M"), ""), "a name of a volume": (typed(b"V"), ""),
+    "a kind nobody knows": (typed(b"Z"), ""), "a link with a size": (typed(tarfile.SYMTYPE), "no regular file"),
+    "a directory with a size": (typed(D), ""),
+    "a long name of GNU with ..": (pack(tar(("home/agent/" + "a/" * 100 + "../x", F, b"x"))), "not a clean relative path"),
+    "a name of control characters": (pack(tar(("home/agent/\x1b[31m\n", F, b"x"))), None),
+    "a name that is no UTF-8": (pack(tar(("home/agent/\udcff", F, b"x"))), ""),
+    "a name of 300 bytes": (pack(tar(("home/agent/" + "x" * 300, F, b"x"))), ""),
+    "a path of 5,000 bytes": (pack(tar(("home/agent/" + "x/" * 2500 + "x", F, b"x"))), ""),
+    "another archive behind it": (pack(tar(ONE)) + pack(tar(("home/agent/../../x", F, b"x"))), None),  # not read, as by tar
+    "words behind it": (pack(tar(ONE)) + b"words", None),
+    "a header whose sum is wrong": (pack(tar(ONE).replace(b"ustar", b"ustaR", 1)), ""),
+    "no end": (pack(tar(ONE)[:1024]), None), "half a file": (pack(tar((GOOD_NAME, F, b"x" * 5000))[:2048]), ""),
+    "only zeros": (pack(bytes(10240)), None), "nothing in the gzip": (pack(b""), None),
+}
+
+
+def second(r, data, text):
+    t = Pull(r, "layer")
+    t.digest = kit(r.reg, data)
+    out = r.run(t.argv(), 0 if text is None else 1, text or "")
+    r.check("nothing of a terminal's in it", "\x1b" in out, False)
+    r.clean(*([] if text is None else ["out"]))
+    r.check("nothing beside it", [n for n in os.listdir(r.dir) if n not in ("cache", "state", "config", "docker", "out")], [])
+
+
+for n, (data, text) in SECOND.items():
+    row(f"pull layer: {n}", lambda r, d=data, x=text: second(r, d, x))
