@@ -123,7 +123,7 @@ if [ $runtime = oci ]; then # the Engine takes any certificate of a registry on 
 fi
 create 3 "no credentials for $host; run docker login $host" "$host/x/box:1"
 login hugo:wrong
-create "$([ "$runtime" = docker ] && echo 3 || echo 1)" "$host" "$host/x/box:1"
+create 3 "$host" "$host/x/box:1"
 login hugo:s3cret
 create 0 "" "$host/x/box:1"
 is "with the log-in of config.json" "$stands" one
