@@ -239,6 +239,26 @@ static enum sbx_code compare(const struct sbx_git2 *git, int export, const char 
     return rc;
 }
 
+/*
+ * An earlier version exported without objects, the commit's files right there. Where there is nothing but our directory of
+ * files, the objects are gone.
+ */
+static bool is_unchecked(int export)
+{
+    SBX_AUTO_FD int again = openat(export, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again < 0 ? NULL : fdopendir(again);
+    const char *name;
+    bool other = false;
+
+    if (!d)
+        return true;
+    (void)sbx_take_fd(&again);
+    while (!other && (name = next(d)))
+        other = strcmp(name, GIT_TREE) != 0;
+    closedir(d);
+    return other && faccessat(export, GIT_OBJECTS, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
 /* Besides what differs, objects that a whole export cannot have. */
 static bool says_other(enum sbx_code rc)
 {
@@ -260,7 +280,7 @@ enum sbx_code sbx_git_verify(const char *cache, const char *name, enum sbx_cache
     export = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (export < 0 && errno != ENOTDIR && errno != ELOOP)
         return sbx_err_errno(err, "%s", path);
-    if (!git || (export >= 0 && faccessat(export, GIT_OBJECTS, F_OK, AT_SYMLINK_NOFOLLOW)))
+    if (!git || (export >= 0 && is_unchecked(export)))
         return SBX_OK;
     rc = export < 0 ? sbx_err_set(&found, SBX_CONFLICT, "it is no directory")
                     : compare(git, export, name, &found);

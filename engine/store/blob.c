@@ -158,10 +158,11 @@ enum sbx_code sbx_blob_open(struct sbx_cache *c, const char *digest, int *ret_fd
 
     if (rc)
         return rc;
-    fd = openat(c->blobs, sbx_blob_name(digest), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(c->blobs, sbx_blob_name(digest),
+                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st))
         return sbx_err_errno(err, "blob %s", digest);
-    if (!sbx_cache_trusts(c, digest, &st))
+    if (!S_ISREG(st.st_mode) || !sbx_cache_trusts(c, digest, &st))
         return sbx_err_set(err, SBX_NOT_FOUND, "blob %s is not whole", digest);
     *ret_fd = sbx_take_fd(&fd);
     (void)futimens(*ret_fd, NULL); /* used now; where that fails it only looks older to `cache prune` */

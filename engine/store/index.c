@@ -63,7 +63,7 @@ static enum sbx_code lock_names(const struct sbx_cache *c, int *ret, struct sbx_
     SBX_AUTO_FD int lock = -1;
 
     snprintf(path, sizeof(path), "%.4000s/index.lock", c->dir);
-    lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (lock < 0 || flock(lock, LOCK_EX))
         return sbx_err_errno(err, "lock %s", path);
     *ret = sbx_take_fd(&lock);

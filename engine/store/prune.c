@@ -119,7 +119,7 @@ enum sbx_code sbx_cache_list(struct sbx_cache *c, struct sbx_arena *arena,
 /* Who is at work on it, or uses it, holds its lock: a download's file, a directory. */
 static bool is_running(const char *path)
 {
-    SBX_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    SBX_AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }

@@ -70,6 +70,7 @@ changed "tree is missing" 'rm -r ../tree'
 changed "kits/tools/a b" "echo y >'kits/tools/a b'\$'\n''c'"
 # what it is checked by
 changed ".git has another content" 'truncate -s -1 ../.git'
+changed ".git" 'rm ../.git'
 changed ".git is no file" 'rm ../.git; mkdir ../.git'
 changed "the commit has no tree" 'sed -i s/odd/odx/ ../.git'
 changed "the commit has no tree" ': >../.git'

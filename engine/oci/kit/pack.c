@@ -87,6 +87,19 @@ static enum sbx_code write_tar(struct pack *p, struct sbx_err *err)
     return rc ? rc : put(p, end, sizeof(end), err);
 }
 
+/* Where the archive's name leads, malloc'd. It takes the place of a file, never of a device such as /dev/stdout. */
+static enum sbx_code find_target(const char *file, char **ret, struct sbx_err *err)
+{
+    struct stat st;
+
+    if (!stat(file, &st) && !S_ISREG(st.st_mode))
+        return sbx_err_set(err, SBX_USAGE, "%s exists and is no regular file; an archive is written to a file", file);
+    *ret = realpath(file, NULL);
+    if (!*ret && errno == ENOENT)
+        *ret = strdup(file);
+    return *ret ? SBX_OK : sbx_err_errno(err, "%s", file);
+}
+
 static enum sbx_code write_file(const char *layout, const char *file, struct sbx_err *err)
 {
     SBX_AUTO_FREE char *tmp = NULL;
@@ -116,11 +129,13 @@ enum sbx_code sbx_kit_pack(const struct sbx_kit_io *io, const char *dir, const c
                            const char *tag, struct sbx_diags *diags, struct sbx_arena *arena,
                            struct sbx_pushed *ret, struct sbx_err *err)
 {
-    SBX_AUTO_FREE char *tmp = NULL, *layout = NULL;
+    SBX_AUTO_FREE char *target = NULL, *tmp = NULL, *layout = NULL;
     SBX_AUTO_FD int lock = -1;
     struct sbx_place place = { .text = file, .layout = true, .tag = tag };
-    enum sbx_code rc = kit_work_make(io->cache, &tmp, &lock, err);
+    enum sbx_code rc = find_target(file, &target, err);
 
+    if (!rc)
+        rc = kit_work_make(io->cache, &tmp, &lock, err);
     if (rc)
         return rc;
     if (asprintf(&layout, "%s/layout", tmp) < 0) /* whose own lock is another one */
@@ -128,7 +143,7 @@ enum sbx_code sbx_kit_pack(const struct sbx_kit_io *io, const char *dir, const c
     place.path = layout;
     rc = sbx_kit_push(io, dir, &place, SBX_ANCHOR_NONE, diags, arena, ret, err);
     if (!rc)
-        rc = write_file(layout, file, err);
+        rc = write_file(layout, target, err);
     if (sbx_dir_remove(AT_FDCWD, tmp, NULL))
         return rc; /* `cache prune` removes it */
     return rc;

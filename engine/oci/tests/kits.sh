@@ -308,6 +308,30 @@ t 1 "cut.tar: not a whole OCI archive" kit resolve oci-layout:cut.tar:1.0
 tar -cf none.tar mix
 t 1 "none.tar is not an OCI layout" kit resolve oci-layout:none.tar:1.0
 is "nothing unpacked stays behind a failure" "$(find "$XDG_CACHE_HOME/sbx/kits" -name ".tmp*")" ""
+ln -s /dev/full full.tar
+mkfifo fifo.tar
+for device in /dev/full full.tar fifo.tar; do # nothing takes a device's place
+    t 2 "$device exists and is no regular file" kit pack mix -o $device
+done
+is "what a link leads to stays" "$(stat -Lc %F full.tar)" "character special file"
+ln -s again.tar link.tar
+t 0 "Packed oci-layout:link.tar@" kit pack mix -o link.tar
+is "a link to an archive stays one" "$(stat -c %F link.tar)" "symbolic link"
+# FIFOs wherever the cache has something: nobody waits for who would write into them
+rm -rf "$XDG_CACHE_HOME"
+planted=$XDG_CACHE_HOME/sbx
+plant() {
+    mkdir -p "$planted"/{blobs/sha256,kits,git,partial,names}
+    mkfifo "$planted"/{blobs/sha256,kits,partial}/"${digest#sha256:}" "$planted/git/$(printf %040d 1)" "$planted/names/$digest" "$planted/index.json"
+}
+plant
+t 0 "partial" cache ls
+t 1 "3 of 3 blobs, kits and commits were damaged" cache verify
+t 0 "Removed partial" cache prune
+rm -rf "$XDG_CACHE_HOME"
+plant
+t 0 "Removed kit" cache prune --all
+is "all of it went" "$(find "$planted" -type p -not -path '*/names/*' -not -name index.json)" ""
 registry other
 t 0 "Pushed oci://$host/by/archive@$digest" kit push oci-layout:mix.tar:1.0 "$host/by/archive:1.0"
 skopeo copy -q --dest-tls-verify=false oci-archive:mix.tar:1.0 "docker://$host/by/skopeo:1.0" || fail=1
