@@ -76,6 +76,9 @@ static enum sbx_code add_size(struct git_walk *w, int at, const char *name, cons
     (void)at, (void)name, (void)mode;
     if (w->git->odb_read_header(&len, &type, x->odb, id))
         return sbx_err_set(err, SBX_SCHEMA, "%s: its content is missing", w->path);
+    if (len > SBX_GIT_FILE_BYTES_MAX)
+        return sbx_err_set(err, SBX_LIMIT, "%s has more than %d bytes", w->path,
+                           SBX_GIT_FILE_BYTES_MAX);
     x->bytes += (long long)len;
     return x->bytes <= SBX_GIT_BYTES_MAX
                ? SBX_OK

@@ -13,6 +13,7 @@ nothing_left() { is "nothing is left of $1" "$(ls -A "$cache")" ""; }
 # --- trees that only a program makes
 git clone -q --bare repo evil.git
 git -C evil.git config uploadpack.allowAnySHA1InWant true
+git -C evil.git config core.compression 1
 cd evil.git || exit 1
 blob=$(git rev-parse "$one:kits/tools/spec.yaml") none=$(git hash-object -t tree -w /dev/null)
 entry() { # "MODE NAME" ID
@@ -52,6 +53,7 @@ bomb=$kit large=$(head -c 50000000 /dev/zero | content)
 for i in 1 2 3 4 5 6; do bomb=$(for j in 0 1 2 3 4 5 6 7 8 9; do entry "40000 d$j" "$bomb"; done | tree); done
 evil 1 "more than 200000 files" "a bomb of directories" < <(entry '40000 a' "$bomb")
 evil 1 "more than 4294967296 bytes" "a bomb of files" < <(for ((i = 100; i < 200; i++)); do entry "100644 f$i" "$large"; done)
+evil 1 "f has more than 268435456 bytes" "a bomb in a file" < <(entry '100644 f' "$(head -c 268435457 /dev/zero | git hash-object -w --stdin)")
 
 # --- trees that are odd, and fit for use: checked by what they are
 odd() { # WHAT <ENTRIES

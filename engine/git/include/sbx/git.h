@@ -11,6 +11,8 @@
 
 #define SBX_GIT_BYTES_MAX                                                                          \
     (4LL << 30) /* bytes of a repository, and of files of a commit; those with kits have some MiB */
+#define SBX_GIT_FILE_BYTES_MAX                                                                     \
+    (256 << 20) /* bytes of a file: libgit2 has it in memory; as of kits from registries */
 #define SBX_GIT_FILES_MAX 200000 /* files of a commit; the largest public one with kits has 2,000 */
 #define SBX_GIT_SILENCE_MS                                                                         \
     60000 /* of a server without a sign of life; a big repository is counted in less */
