@@ -184,6 +184,8 @@ enum sbx_code registry_next_page(struct sbx_registry *r, struct sbx_call *c, str
     if (!end || link[0] != '<' || !strstr(end, "next"))
         return SBX_OK;
     next = sbx_arena_memdup(c->arena, link + 1, (size_t)(end - link - 1));
+    if (next && !strncmp(next, "http://", 7) && !strncmp(r->base, "https://", 8)) /* it does not know who speaks TLS for it */
+        next = sbx_arena_printf(c->arena, "https://%s", next + 7);
     next = next ? sbx_url_resolve(&r->http, c->arena, c->answered, next) : NULL;
     home = sbx_url_origin(&r->http, c->arena, r->base);
     there = next ? sbx_url_origin(&r->http, c->arena, next) : NULL;

@@ -391,6 +391,27 @@ def certificates():
             "-days", "2", "-extfile", f"{name}.ext")
 
 
+def test_pages_behind_tls():
+    """Registries behind a server that speaks TLS for them write http into their addresses."""
+    certificates()
+
+    def rule(self):
+        if "/tags/list" not in self.path:
+            return False
+        more = {} if "last=" in self.path else {"Link": f'<http://{self.headers["Host"]}{self.path}?last=a>; rel="next"'}
+        self.answer(200, json.dumps({"tags": ["b" if "last=" in self.path else "a"]}).encode(), **more)
+        return True
+    server = Server(("127.0.0.1", 0), type("Paged", (Registry,), {"rule": rule}))
+    server.log = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(work + "/server.pem", work + "/server.key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True, args=(0.02,)).start()
+    done = sbx("kit", "inspect", "--tags", f"127.0.0.1:{server.server_port}/x/kit", SSL_CERT_FILE=work + "/ca.pem")
+    check("the list goes on over TLS", done.stdout.split() == ["a", "b"], done)
+    server.shutdown()
+
+
 def test_certificates_of_clients():
     certificates()
     server = Server(("127.0.0.1", 0), Registry)
