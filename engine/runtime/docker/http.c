@@ -202,36 +202,41 @@ static enum sbx_code send_path(struct docker *d, struct docker_call *c, struct s
     return SBX_OK;
 }
 
-enum sbx_code docker_send(struct docker *d, struct docker_call *c, struct sbx_err *err,
-                          const char *method, const json_t *json, const struct docker_extra *extra,
-                          const char *path_fmt, ...)
+/* The path, then the call: what docker_send() and docker_do() share. */
+static enum sbx_code send_to(struct docker *d, struct docker_call *c, struct sbx_err *err,
+                             const char *method, const json_t *json,
+                             const struct docker_extra *extra, const char *path_fmt, va_list args)
 {
     char path[SBX_DOCKER_PATH_MAX];
-    va_list args;
-    int n;
+    int n = vsnprintf(path, sizeof(path), path_fmt, args);
 
-    va_start(args, path_fmt);
-    n = vsnprintf(path, sizeof(path), path_fmt, args);
-    va_end(args);
     if (n < 0 || (size_t)n >= sizeof(path))
         return sbx_err_set(err, SBX_LIMIT, "a name or path is too long for the Engine API");
     return send_path(d, c, err, method, json, extra, path);
 }
 
+enum sbx_code docker_send(struct docker *d, struct docker_call *c, struct sbx_err *err,
+                          const char *method, const json_t *json, const struct docker_extra *extra,
+                          const char *path_fmt, ...)
+{
+    enum sbx_code rc;
+    va_list args;
+
+    va_start(args, path_fmt);
+    rc = send_to(d, c, err, method, json, extra, path_fmt, args);
+    va_end(args);
+    return rc;
+}
+
 enum sbx_code docker_do(struct docker *d, struct docker_call *c, struct sbx_err *err,
                         const char *method, const json_t *json, const char *path_fmt, ...)
 {
-    char path[SBX_DOCKER_PATH_MAX];
     enum sbx_code rc;
     va_list args;
-    int n;
 
     va_start(args, path_fmt);
-    n = vsnprintf(path, sizeof(path), path_fmt, args);
+    rc = send_to(d, c, err, method, json, NULL, path_fmt, args);
     va_end(args);
-    if (n < 0 || (size_t)n >= sizeof(path))
-        return sbx_err_set(err, SBX_LIMIT, "a name or path is too long for the Engine API");
-    rc = send_path(d, c, err, method, json, NULL, path);
     if (rc)
         return rc;
     return c->status >= 400 ? docker_failed(c, err) : SBX_OK;

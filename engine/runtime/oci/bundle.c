@@ -121,19 +121,6 @@ static json_t *sysctls(const json_t *spec)
     return out;
 }
 
-/*
- * No distribution has programs of x32, kernels have it off, and its third of the filter costs a start
- * 10 ms. Without it such a call ends the process instead of being judged.
- */
-static void drop_x32(json_t *seccomp)
-{
-    json_t *list = json_object_get(seccomp, "architectures");
-
-    for (size_t i = json_array_size(list); i-- > 0;)
-        if (strcmp(json_string_value(json_array_get(list, i)), "SCMP_ARCH_X32") == 0)
-            json_array_remove(list, i);
-}
-
 static enum sbx_code seccomp(const struct oci *o, const json_t *spec, json_t **ret,
                              struct sbx_err *err)
 {
@@ -151,10 +138,7 @@ static enum sbx_code seccomp(const struct oci *o, const json_t *spec, json_t **r
     if (uname(&u) || sscanf(u.release, "%d.%d", &host.major, &host.minor) != 2)
         return sbx_err_set(err, SBX_UNSUPPORTED, "unknown kernel version");
     host.machine = u.machine;
-    rc = sbx_seccomp_oci(profile, &host, ret, err);
-    if (!rc)
-        drop_x32(*ret);
-    return rc;
+    return sbx_seccomp_oci(profile, &host, ret, err);
 }
 
 static enum sbx_code linux_part(struct oci *o, const struct box *b, const char *netns, json_t **ret,

@@ -19,7 +19,6 @@
  * is kept in STATE/seccomp under the digest of its source.
  */
 
-#define X32_BIT 0x40000000U
 #define MARK "1 " /* changes when the same source gives another program */
 
 static const struct {
@@ -27,10 +26,9 @@ static const struct {
     uint32_t token;
 } archs[] = {
     { "SCMP_ARCH_X86", SCMP_ARCH_X86 },         { "SCMP_ARCH_X86_64", SCMP_ARCH_X86_64 },
-    { "SCMP_ARCH_X32", SCMP_ARCH_X32 },         { "SCMP_ARCH_ARM", SCMP_ARCH_ARM },
-    { "SCMP_ARCH_AARCH64", SCMP_ARCH_AARCH64 }, { "SCMP_ARCH_PPC64LE", SCMP_ARCH_PPC64LE },
-    { "SCMP_ARCH_S390", SCMP_ARCH_S390 },       { "SCMP_ARCH_S390X", SCMP_ARCH_S390X },
-    { "SCMP_ARCH_RISCV64", SCMP_ARCH_RISCV64 },
+    { "SCMP_ARCH_ARM", SCMP_ARCH_ARM },         { "SCMP_ARCH_AARCH64", SCMP_ARCH_AARCH64 },
+    { "SCMP_ARCH_PPC64LE", SCMP_ARCH_PPC64LE }, { "SCMP_ARCH_S390", SCMP_ARCH_S390 },
+    { "SCMP_ARCH_S390X", SCMP_ARCH_S390X },     { "SCMP_ARCH_RISCV64", SCMP_ARCH_RISCV64 },
 };
 static const struct {
     const char *name;
@@ -95,8 +93,6 @@ static void note_newest(struct compile *c, const char *name)
     for (size_t i = 0; i < c->n; i++) {
         int number = c->sc->syscall_resolve_name_arch(c->arch[i], name);
 
-        if (number >= 0 && c->arch[i] == SCMP_ARCH_X32)
-            number &= (int)~X32_BIT;
         if (number > c->newest[i])
             c->newest[i] = number;
     }
@@ -166,39 +162,27 @@ static enum sbx_code emit(struct sbx_buf *out, uint16_t code, uint8_t jt, uint8_
     return sbx_buf_add(out, &f, sizeof(f));
 }
 
-static int newest_of(const struct compile *c, uint32_t token)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->arch[i] == token)
-            return c->newest[i];
-    return -1;
-}
-
 #define LOAD(field) BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, field)
 #define ENOSYS_NOW BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS
 
-/* One block an architecture: skip it if it is not ours, else answer ENOSYS past the newest. */
+/*
+ * One block an architecture: skip it if it is not ours, else answer ENOSYS past the newest, which calls
+ * of x32 are too: they share the number of x86-64, with a high bit.
+ */
 static enum sbx_code enosys_prefix(const struct compile *c, struct sbx_buf *out)
 {
     enum sbx_code rc = SBX_OK;
 
     for (size_t i = 0; !rc && i < c->n; i++) {
-        int x32 = c->arch[i] == SCMP_ARCH_X86_64 ? newest_of(c, SCMP_ARCH_X32) : -1;
-
-        if (c->arch[i] == SCMP_ARCH_X32 || c->newest[i] < 0)
-            continue; /* x32 shares the audit number of x86-64 */
+        if (c->newest[i] < 0)
+            continue;
         rc = emit(out, LOAD(arch));
         if (!rc)
-            rc = emit(out, BPF_JMP | BPF_JEQ | BPF_K, 0, x32 >= 0 ? 5 : 3, c->arch[i]);
+            rc = emit(out, BPF_JMP | BPF_JEQ | BPF_K, 0, 3, c->arch[i]);
         if (!rc)
             rc = emit(out, LOAD(nr));
-        if (!rc && x32 >= 0) /* numbers with the bit go by their own bound */
-            rc = emit(out, BPF_JMP | BPF_JGE | BPF_K, 1, 0, X32_BIT);
         if (!rc)
-            rc = emit(out, BPF_JMP | BPF_JGT | BPF_K, x32 >= 0 ? 1 : 0, x32 >= 0 ? 2 : 1,
-                      (uint32_t)c->newest[i]);
-        if (!rc && x32 >= 0)
-            rc = emit(out, BPF_JMP | BPF_JGT | BPF_K, 0, 1, X32_BIT | (uint32_t)x32);
+            rc = emit(out, BPF_JMP | BPF_JGT | BPF_K, 0, 1, (uint32_t)c->newest[i]);
         if (!rc)
             rc = emit(out, ENOSYS_NOW);
     }
