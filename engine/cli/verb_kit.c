@@ -5,8 +5,8 @@ static const struct sbx_verb n_add = SBX_NOT_BUILT(
                              n_builder = SBX_NOT_BUILT("builder",
                                                        "building images of kits is not built"),
                              n_init = SBX_NOT_BUILT(
-                                 "init", "not built; \"sbx kit inspect hello --output yaml\" prints one "
-                                         "to begin with: write DIRECTORY/spec.yaml"),
+                                 "init", "not built; begin with DIRECTORY/spec.yaml from "
+                                         "\"sbx kit inspect python --output yaml\" and another name in it"),
                              n_provenance = SBX_NOT_BUILT("provenance", "not built yet"),
                              n_sign = SBX_NOT_BUILT("sign", "signing kits is not built yet"),
                              n_verify = SBX_NOT_BUILT("verify", "signing kits is not built yet");

@@ -40,7 +40,7 @@ t 2 'did you mean "sbx kit inspect --referrers"?' kit referrers ghcr.io/me/kit:1
 t 2 'did you mean "sbx cache ls"?' kit ls
 t 2 'did you mean "sbx kit push REFERENCE HOST/REPOSITORY:TAG"?' kit tag a b
 t 2 'did you mean "docker login"?' kit login ghcr.io
-t 1 'sbx kit inspect hello --output yaml' kit init ./my-kit
+t 1 'sbx kit inspect python --output yaml' kit init ./my-kit
 t 2 'did you mean "sbx template ls"?' images
 t 2 'did you mean "sbx policy log"?' logs box
 t 2 "--output xml: want one of table, json, yaml" ls --output xml
