@@ -22,11 +22,10 @@ struct arrival {
 static void drop(struct arrival *a)
 {
     struct sbx_inbound *in = a->port->inbound;
-    struct linger now = { 1, 0 };
 
     sbx_inside_forget(a->ask);
     if (a->client >= 0) {
-        setsockopt(a->client, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        sbx_socket_reset(a->client);
         close(a->client);
     }
     sbx_loop_close(&in->gate->loop, &a->server);

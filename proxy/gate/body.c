@@ -5,13 +5,6 @@
 
 enum chunk_state { SIZE, EXTENSION, SIZE_LF, DATA, DATA_CR, DATA_LF, TRAILER };
 
-static int fault(struct sbx_fault *f, unsigned status, const char *reason)
-{
-    f->status = status;
-    f->reason = reason;
-    return -1;
-}
-
 /* Digits only: no sign, no list, no blank inside. The top is 2^63-1 as any reader can hold it. */
 static int parse_length(struct sbx_slice v, uint64_t *ret)
 {
@@ -42,16 +35,16 @@ static int declared(const struct sbx_head *h, struct sbx_body *b, struct sbx_fau
 
         if (field->id == SBX_FIELD_CONTENT_LENGTH) {
             if (lengths++ || parse_length(field->value, &b->length))
-                return fault(f, 400, "bad-content-length");
+                return sbx_refuse(f, 400, "bad-content-length");
         } else if (field->id == SBX_FIELD_TRANSFER_ENCODING) {
             if (codings++ || h->minor == 0)
-                return fault(f, 400, "bad-transfer-encoding");
+                return sbx_refuse(f, 400, "bad-transfer-encoding");
             if (!sbx_slice_is_nocase(field->value, "chunked"))
-                return fault(f, 501, "bad-transfer-encoding");
+                return sbx_refuse(f, 501, "bad-transfer-encoding");
         }
     }
     if (lengths && codings)
-        return fault(f, 400, "length-and-chunked");
+        return sbx_refuse(f, 400, "length-and-chunked");
     b->kind = codings ? SBX_BODY_CHUNKED : lengths ? SBX_BODY_LENGTH : SBX_BODY_NONE;
     b->left = b->length;
     return 0;
@@ -82,10 +75,10 @@ int sbx_frame_reply(const struct sbx_head *h, bool to_head, struct sbx_body *ret
     bool declares;
 
     if (declared(h, ret, f))
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     declares = ret->kind == SBX_BODY_CHUNKED || ret->length > 0;
     if ((h->status / 100 == 1 || h->status == 204) && declares)
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     if (to_head || h->status / 100 == 1 || h->status == 204 || h->status == 304) {
         ret->kind = SBX_BODY_NONE;
         ret->left = 0;

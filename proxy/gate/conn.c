@@ -225,10 +225,8 @@ void sbx_conn_accept(struct sbx_gate *g, int fd)
 
 static void reset_on_close(const struct sbx_side *s)
 {
-    struct linger now = { 1, 0 };
-
     if (s->source.fd >= 0 && !s->failed) /* one that was reset needs none */
-        setsockopt(s->source.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        sbx_socket_reset(s->source.fd);
 }
 
 void sbx_conn_close(struct sbx_conn *c, bool reset)

@@ -30,7 +30,7 @@ struct sbx_control {
     uid_t owner;
 };
 
-static json_t *failure(const char *text)
+json_t *sbx_control_failure(const char *text)
 {
     return json_pack("{s:b, s:s}", "ok", 0, "error", text);
 }
@@ -49,7 +49,7 @@ static json_t *op_reload(struct sbx_gate *g, json_t *request)
 
     (void)request;
     if (sbx_gate_reload(g, &err))
-        return failure(err.text);
+        return sbx_control_failure(err.text);
     return json_pack("{s:b, s:I}", "ok", 1, "generation", (json_int_t)g->config->generation);
 }
 
@@ -95,7 +95,7 @@ static json_t *op_policy(struct sbx_gate *g, json_t *request)
     (void)request;
     if (!policy || sbx_digest(c->text, c->text_len, digest)) {
         json_decref(policy);
-        return failure("out of memory");
+        return sbx_control_failure("out of memory");
     }
     return json_pack("{s:b, s:I, s:s, s:o, s:o}", "ok", 1, "generation", (json_int_t)c->generation,
                      "digest", digest, "policy", policy, "upstream", sbx_upstream_json(g->upstream));
@@ -107,7 +107,7 @@ static json_t *op_step(struct sbx_gate *g, json_t *request)
     const char *id = json_string_value(json_object_get(request, "id"));
 
     if (!id || strlen(id) > SBX_GATE_STEP_MAX)
-        return failure("step: \"id\" is needed");
+        return sbx_control_failure("step: \"id\" is needed");
     strcpy(g->log.step, id);
     return json_pack("{s:b, s:I}", "ok", 1, "offset", (json_int_t)sbx_log_offset(&g->log));
 }
@@ -136,10 +136,10 @@ static json_t *take_broker(struct sbx_gate *g, struct sbx_passed *passed)
     int fd = passed->n ? passed->fd[0] : -1;
 
     if (fd < 0)
-        return failure("broker: a descriptor must come along");
+        return sbx_control_failure("broker: a descriptor must come along");
     passed->fd[0] = -1;
     if (sbx_secrets_connect(g->secrets, fd))
-        return failure("broker: not a SEQPACKET socket");
+        return sbx_control_failure("broker: not a SEQPACKET socket");
     return json_pack("{s:b}", "ok", 1);
 }
 
@@ -149,7 +149,7 @@ json_t *sbx_control_answer(struct sbx_gate *g, struct sbx_passed *passed, const 
     const char *op = json_string_value(json_object_get(request, "op"));
 
     if (!op)
-        return failure("one JSON object a line with \"op\" is expected");
+        return sbx_control_failure("one JSON object a line with \"op\" is expected");
     if (strcmp(op, "publish") == 0)
         return sbx_inbound_publish(g, request, passed);
     if (strcmp(op, "broker") == 0)
@@ -157,7 +157,7 @@ json_t *sbx_control_answer(struct sbx_gate *g, struct sbx_passed *passed, const 
     for (size_t i = 0; i < SBX_ARRAY_LEN(ops); i++)
         if (strcmp(ops[i].name, op) == 0)
             return ops[i].run(g, request);
-    return failure("unknown op");
+    return sbx_control_failure("unknown op");
 }
 
 static void close_passed(struct client *c)

@@ -47,13 +47,6 @@ bool sbx_head_is_token(struct sbx_slice text)
     return all(text, TOKEN);
 }
 
-static int fault(struct sbx_fault *f, unsigned status, const char *reason)
-{
-    f->status = status;
-    f->reason = reason;
-    return -1;
-}
-
 bool sbx_slice_is(struct sbx_slice s, const char *text)
 {
     return s.len == strlen(text) && memcmp(s.ptr, text, s.len) == 0;
@@ -78,9 +71,9 @@ static int check_bounds(const struct sbx_scan *s, const char *buf, size_t len, b
                         struct sbx_fault *f)
 {
     if (!reply && s->lines == 0 && len - s->line > FIRST_LINE_MAX)
-        return fault(f, 414, "target-too-long");
+        return sbx_refuse(f, 414, "target-too-long");
     if (len > head_max(buf, len, reply) || s->lines > SBX_GATE_FIELDS_MAX + 1)
-        return fault(f, reply ? 502 : 431, "head-too-large");
+        return sbx_refuse(f, reply ? 502 : 431, "head-too-large");
     return 0;
 }
 
@@ -88,7 +81,7 @@ ssize_t sbx_head_scan(struct sbx_scan *s, const char *buf, size_t len, bool repl
                       struct sbx_fault *f)
 {
     if (len && !(classes[(unsigned char)buf[0]] & TOKEN))
-        return fault(f, reply ? 502 : 400, "not-http");
+        return sbx_refuse(f, reply ? 502 : 400, "not-http");
     while (s->seen < len) {
         const char *nl = memchr(buf + s->seen, '\n', len - s->seen);
         size_t at;
@@ -97,7 +90,7 @@ ssize_t sbx_head_scan(struct sbx_scan *s, const char *buf, size_t len, bool repl
             break;
         at = (size_t)(nl - buf);
         if (at == s->line || buf[at - 1] != '\r')
-            return fault(f, reply ? 502 : 400, "bare-lf");
+            return sbx_refuse(f, reply ? 502 : 400, "bare-lf");
         if (check_bounds(s, buf, at + 1, reply, f))
             return -1;
         s->seen = at + 1;
@@ -154,19 +147,19 @@ static int parse_field(struct sbx_slice line, struct sbx_head *h, struct sbx_fau
     struct sbx_field_line *field;
 
     if (*line.ptr == ' ' || *line.ptr == '\t')
-        return fault(f, 400, "folded-field");
+        return sbx_refuse(f, 400, "folded-field");
     if (!colon || colon == line.ptr)
-        return fault(f, 400, "bad-field");
+        return sbx_refuse(f, 400, "bad-field");
     if (h->nfields == SBX_GATE_FIELDS_MAX)
-        return fault(f, 431, "head-too-large");
+        return sbx_refuse(f, 431, "head-too-large");
     field = &h->fields[h->nfields++];
     field->name = (struct sbx_slice){ line.ptr, (size_t)(colon - line.ptr) };
     field->value = trim((struct sbx_slice){ colon + 1, line.len - field->name.len - 1 });
     field->named = false;
     if (!all(field->name, TOKEN)) /* a blank before the colon ends here too */
-        return fault(f, 400, "bad-field");
+        return sbx_refuse(f, 400, "bad-field");
     if (!all(field->value, VALUE)) /* NUL, bare CR, other controls */
-        return fault(f, 400, "bad-field-value");
+        return sbx_refuse(f, 400, "bad-field-value");
     field->id = sbx_field_identify(field->name);
     return 0;
 }
@@ -207,7 +200,7 @@ static int read_connection(struct sbx_head *h, struct sbx_slice value, unsigned 
         if (!name.len)
             continue;
         if (!all(name, TOKEN) || ++*tokens > SBX_GATE_CONNECTION_TOKENS_MAX)
-            return fault(f, 400, "bad-connection");
+            return sbx_refuse(f, 400, "bad-connection");
         if (sbx_slice_is_nocase(name, "close"))
             h->close = true;
         else if (sbx_slice_is_nocase(name, "keep-alive"))
@@ -243,9 +236,9 @@ static int parse_version(struct sbx_slice v, unsigned *minor, struct sbx_fault *
 {
     if (v.len != 8 || memcmp(v.ptr, "HTTP/", 5) || v.ptr[6] != '.' || v.ptr[5] < '0' ||
         v.ptr[5] > '9' || v.ptr[7] < '0' || v.ptr[7] > '9')
-        return fault(f, 400, "bad-request-line");
+        return sbx_refuse(f, 400, "bad-request-line");
     if (v.ptr[5] != '1' || v.ptr[7] > '1')
-        return fault(f, 505, "http-version");
+        return sbx_refuse(f, 505, "http-version");
     *minor = (unsigned)(v.ptr[7] - '0');
     return 0;
 }
@@ -260,18 +253,18 @@ int sbx_head_parse_request(const char *buf, size_t len, struct sbx_head *ret, st
 
     ret->close = ret->keep_alive = false;
     if (!second)
-        return fault(f, 400, "bad-request-line");
+        return sbx_refuse(f, 400, "bad-request-line");
     ret->method = (struct sbx_slice){ line.ptr, (size_t)(first - line.ptr) };
     ret->target = (struct sbx_slice){ first + 1, (size_t)(second - first) - 1 };
     if (!ret->method.len || ret->method.len > SBX_GATE_METHOD_MAX || !all(ret->method, TOKEN))
-        return fault(f, 400, "bad-method");
+        return sbx_refuse(f, 400, "bad-method");
     if (parse_version((struct sbx_slice){ second + 1, (size_t)(line.ptr + line.len - second) - 1 },
                       &ret->minor, f))
         return -1;
     if (ret->target.len > SBX_GATE_TARGET_MAX)
-        return fault(f, 414, "target-too-long");
+        return sbx_refuse(f, 414, "target-too-long");
     if (!ret->target.len || !all(ret->target, TARGET))
-        return fault(f, 400, "bad-target");
+        return sbx_refuse(f, 400, "bad-target");
     return parse_fields(p, end, ret, f);
 }
 
@@ -282,22 +275,22 @@ int sbx_head_parse_reply(const char *buf, size_t len, struct sbx_head *ret, stru
 
     ret->close = ret->keep_alive = false;
     if (line.len < 12 || line.ptr[8] != ' ' || (line.len > 12 && line.ptr[12] != ' '))
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     if (parse_version((struct sbx_slice){ line.ptr, 8 }, &ret->minor, f))
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     ret->status = 0;
     for (unsigned i = 9; i < 12; i++) {
         if (line.ptr[i] < '0' || line.ptr[i] > '9')
-            return fault(f, 502, "bad-reply");
+            return sbx_refuse(f, 502, "bad-reply");
         ret->status = ret->status * 10 + (unsigned)(line.ptr[i] - '0');
     }
     ret->phrase = (struct sbx_slice){ line.ptr + 12, line.len - 12 };
     if (ret->phrase.len)
         ret->phrase.ptr++, ret->phrase.len--;
     if (ret->status < 100 || ret->status > 599 || !all(ret->phrase, VALUE))
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     if (parse_fields(p, end, ret, f))
-        return fault(f, 502, "bad-reply");
+        return sbx_refuse(f, 502, "bad-reply");
     return 0;
 }
 

@@ -26,6 +26,13 @@ struct sbx_fault {
     const char *reason;
 };
 
+/** Fill it; -1, for the caller to return. */
+static inline int sbx_refuse(struct sbx_fault *f, unsigned status, const char *reason)
+{
+    *f = (struct sbx_fault){ status, reason };
+    return -1;
+}
+
 /** Fields that the gate itself looks at. */
 enum sbx_field_id {
     SBX_FIELD_OTHER,

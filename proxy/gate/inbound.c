@@ -52,11 +52,6 @@ static void drop_port(struct sbx_inport *p)
     free(p);
 }
 
-static json_t *failure(const char *text)
-{
-    return json_pack("{s:b, s:s}", "ok", 0, "error", text);
-}
-
 /* A listening TCP socket, or a UDP one that is nobody's in particular. */
 static bool is_listener(int fd, bool udp)
 {
@@ -77,7 +72,7 @@ static json_t *add(struct sbx_inbound *in, const char *id, uint16_t inside, bool
     struct sbx_inport *p = calloc(1, sizeof(*p));
 
     if (!p)
-        return failure("out of memory");
+        return sbx_control_failure("out of memory");
     p->inbound = in;
     p->inside = inside;
     p->udp = udp;
@@ -88,7 +83,7 @@ static json_t *add(struct sbx_inbound *in, const char *id, uint16_t inside, bool
     if (sbx_set_nonblocking(p->listener.fd) || sbx_inside_take(in, passed) ||
         sbx_loop_add(&in->gate->loop, &p->listener, EPOLLIN)) {
         free(p);
-        return failure("the listener cannot be watched");
+        return sbx_control_failure("the listener cannot be watched");
     }
     passed->fd[0] = -1;
     sbx_list_append(&in->ports, &p->node);
@@ -105,18 +100,18 @@ json_t *sbx_inbound_publish(struct sbx_gate *g, json_t *request, struct sbx_pass
     struct sbx_inbound *in = start(g);
 
     if (!in)
-        return failure("out of memory");
+        return sbx_control_failure("out of memory");
     if (!id || !*id || strlen(id) > SBX_GATE_PORT_ID_MAX || port < 1 || port > 65535)
-        return failure("publish: \"id\" and \"port\" are needed");
+        return sbx_control_failure("publish: \"id\" and \"port\" are needed");
     if (protocol && !udp && strcmp(protocol, "tcp") != 0)
-        return failure("publish: \"protocol\" is tcp or udp");
+        return sbx_control_failure("publish: \"protocol\" is tcp or udp");
     if (passed->n != 2 || !is_listener(passed->fd[0], udp))
-        return failure(udp ? "publish: a UDP socket and a connection to the helper are needed"
-                           : "publish: a listener and a connection to the helper are needed");
+        return sbx_control_failure(udp ? "publish: a UDP socket and a connection to the helper are needed"
+                                       : "publish: a listener and a connection to the helper are needed");
     if (find(in, id))
-        return failure("publish: that id is published already");
+        return sbx_control_failure("publish: that id is published already");
     if (in->n_ports == SBX_GATE_PORTS)
-        return failure("publish: too many ports");
+        return sbx_control_failure("publish: too many ports");
     return add(in, id, (uint16_t)port, udp, passed);
 }
 
@@ -126,7 +121,7 @@ json_t *sbx_inbound_unpublish(struct sbx_gate *g, json_t *request)
     struct sbx_inport *p = id ? find(g->inbound, id) : NULL;
 
     if (!p)
-        return failure("unpublish: no such id");
+        return sbx_control_failure("unpublish: no such id");
     drop_port(p);
     return json_pack("{s:b}", "ok", 1);
 }

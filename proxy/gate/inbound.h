@@ -20,6 +20,8 @@ struct sbx_passed {
 /** control.c: one line of the control socket; the caller's to decref, NULL: no memory. */
 json_t *sbx_control_answer(struct sbx_gate *g, struct sbx_passed *passed, const char *line, size_t len);
 
+json_t *sbx_control_failure(const char *text); /**< {"ok":false,"error":TEXT} */
+
 /** {"op":"publish","id":TEXT,"port":N,"protocol":"tcp|udp"} (tcp: if not given) with a listener and a connection to the helper. */
 json_t *sbx_inbound_publish(struct sbx_gate *g, json_t *request, struct sbx_passed *passed);
 /** {"op":"unpublish","id":TEXT}: the listener and its connections end. */

@@ -187,6 +187,13 @@ void sbx_socket_tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 }
 
+void sbx_socket_reset(int fd)
+{
+    struct linger now = { 1, 0 };
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+}
+
 void sbx_socket_crowd(int fd)
 {
     int window = SBX_GATE_WINDOW;

@@ -63,6 +63,7 @@ int sbx_pipe_add(struct sbx_pool *p, struct sbx_pipe *pipe, const void *data, si
 
 /** Options of a socket that carries a connection, or of a listener for those it accepts. */
 void sbx_socket_tune(int fd);
+void sbx_socket_reset(int fd); /**< closing it will be a reset */
 void sbx_socket_crowd(int fd); /**< many others carry one: its memory is to be small */
 void sbx_socket_probe(int fd);  /**< a listener of clients on this machine: find out who is gone without a word */
 /** Let an empty pipe have malloc'd bytes with a secret in them. */

@@ -4,19 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-static int fault(struct sbx_fault *f, unsigned status, const char *reason)
-{
-    f->status = status;
-    f->reason = reason;
-    return -1;
-}
-
 static int read_connect(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
 {
     if (sbx_target_parse(h->target.ptr, h->target.len, 0, &t->host, &t->port, NULL))
-        return fault(f, 400, "bad-target");
+        return sbx_refuse(f, 400, "bad-target");
     if (!t->port)
-        return fault(f, 400, "port-missing");
+        return sbx_refuse(f, 400, "port-missing");
     return 0;
 }
 
@@ -34,49 +27,62 @@ static size_t scheme_len(struct sbx_slice s)
     return len;
 }
 
-static int read_absolute(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
+/* What stands behind "SCHEME://": the authority and the path. */
+static int read_url(struct sbx_slice rest, uint16_t default_port, struct sbx_host *host, uint16_t *port,
+                    struct sbx_slice *path)
 {
-    struct sbx_slice rest = h->target;
-    size_t scheme = scheme_len(rest), n = 0;
+    size_t n = 0;
 
-    if (!scheme)
-        return fault(f, 400, rest.ptr[0] == '/' && (rest.len < 2 || rest.ptr[1] != '/')
-                                 ? "origin-form" : "bad-target");
-    if (scheme != 4 || strncasecmp(rest.ptr, "http", 4) != 0)
-        return fault(f, 501, "scheme");
-    if (memchr(rest.ptr, '#', rest.len))
-        return fault(f, 400, "bad-target");
-    rest.ptr += 7;
-    rest.len -= 7;
     while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
         n++;
-    t->path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
-    if (!n || memchr(rest.ptr, '@', n))
-        return fault(f, 400, "bad-target");
-    if (sbx_target_parse(rest.ptr, n, 80, &t->host, &t->port, NULL))
-        return fault(f, 400, "bad-target");
+    *path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
+    if (!n || memchr(rest.ptr, '@', n) || sbx_target_parse(rest.ptr, n, default_port, host, port, NULL))
+        return -1;
     return 0;
 }
 
-/* One well-formed Host. HTTP/1.1 needs it but for CONNECT, whose target says it all: Python and
- * netcat send none there. */
-static int check_host(const struct sbx_head *h, const struct sbx_target *t, struct sbx_fault *f)
+static int read_absolute(const struct sbx_head *h, struct sbx_target *t, struct sbx_fault *f)
 {
-    struct sbx_host host;
-    uint16_t port;
-    unsigned n = 0;
+    struct sbx_slice rest = h->target;
+    size_t scheme = scheme_len(rest);
 
+    if (!scheme)
+        return sbx_refuse(f, 400, rest.ptr[0] == '/' && (rest.len < 2 || rest.ptr[1] != '/')
+                                 ? "origin-form" : "bad-target");
+    if (scheme != 4 || strncasecmp(rest.ptr, "http", 4) != 0)
+        return sbx_refuse(f, 501, "scheme");
+    if (memchr(rest.ptr, '#', rest.len))
+        return sbx_refuse(f, 400, "bad-target");
+    rest.ptr += 7;
+    rest.len -= 7;
+    return read_url(rest, 80, &t->host, &t->port, &t->path) ? sbx_refuse(f, 400, "bad-target") : 0;
+}
+
+/* One well-formed Host at most; `ret_port` 0: there is none. */
+static int read_host(const struct sbx_head *h, uint16_t default_port, struct sbx_host *ret, uint16_t *ret_port,
+                     struct sbx_fault *f)
+{
+    *ret_port = 0;
     for (unsigned i = 0; i < h->nfields; i++) {
         struct sbx_slice v = h->fields[i].value;
 
         if (h->fields[i].id != SBX_FIELD_HOST)
             continue;
-        if (n++ || !v.len || sbx_target_parse(v.ptr, v.len, 1, &host, &port, NULL))
-            return fault(f, 400, "bad-host-field");
+        if (*ret_port || !v.len || sbx_target_parse(v.ptr, v.len, default_port, ret, ret_port, NULL))
+            return sbx_refuse(f, 400, "bad-host-field");
     }
-    if (!n && !t->connect && h->minor == 1)
-        return fault(f, 400, "bad-host-field");
     return 0;
+}
+
+/* HTTP/1.1 needs a Host but for CONNECT, whose target says it all: Python and netcat send none there. */
+static int check_host(const struct sbx_head *h, const struct sbx_target *t, struct sbx_fault *f)
+{
+    struct sbx_host host;
+    uint16_t port;
+
+    if (read_host(h, 1, &host, &port, f)) /* whatever port: the one of the target counts */
+        return -1;
+    return port || t->connect || h->minor == 0 ? 0 : sbx_refuse(f, 400, "bad-host-field");
 }
 
 bool sbx_is_websocket(const struct sbx_head *h)
@@ -105,7 +111,7 @@ static int check_upgrade(const struct sbx_head *h, struct sbx_target *t, struct 
             continue;
         if (memchr(u->value.ptr, ',', u->value.len) ||
             (u->value.len >= 3 && strncasecmp(u->value.ptr, "tls", 3) == 0))
-            return fault(f, 400, "bad-upgrade");
+            return sbx_refuse(f, 400, "bad-upgrade");
     }
     t->upgrade = h->minor == 1 && sbx_slice_is(h->method, "GET") && sbx_is_websocket(h);
     return 0;
@@ -118,7 +124,7 @@ int sbx_target_read(const struct sbx_head *h, struct sbx_target *ret, struct sbx
     if (sbx_slice_is_nocase(h->method, "TRACE") || sbx_slice_is_nocase(h->method, "TRACK")) {
         if (read_absolute(h, ret, f)) /* for the log only */
             ret->host.text[0] = '\0';
-        return fault(f, 405, "method");
+        return sbx_refuse(f, 405, "method");
     }
     if (ret->connect ? read_connect(h, ret, f) : read_absolute(h, ret, f))
         return -1;
@@ -133,40 +139,28 @@ static int read_own_url(const struct sbx_head *h, struct sbx_target *t, struct s
     struct sbx_slice rest = h->target;
     struct sbx_host host;
     uint16_t port = 0;
-    size_t n = 0;
 
     if (scheme_len(rest) != 5 || strncasecmp(rest.ptr, "https", 5) != 0)
-        return fault(f, 400, "bad-target");
+        return sbx_refuse(f, 400, "bad-target");
     rest.ptr += 8;
     rest.len -= 8;
-    while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
-        n++;
-    t->path = (struct sbx_slice){ rest.ptr + n, rest.len - n };
-    if (!n || memchr(rest.ptr, '@', n) || sbx_target_parse(rest.ptr, n, 443, &host, &port, NULL))
-        return fault(f, 400, "bad-target");
+    if (read_url(rest, 443, &host, &port, &t->path))
+        return sbx_refuse(f, 400, "bad-target");
     if (port != t->port || strcmp(host.text, t->host.text) != 0)
-        return fault(f, 421, "misdirected");
+        return sbx_refuse(f, 421, "misdirected");
     return 0;
 }
 
 static int check_own_host(const struct sbx_head *h, const struct sbx_target *t, struct sbx_fault *f)
 {
     struct sbx_host host;
-    uint16_t port = 0;
-    unsigned n = 0;
+    uint16_t port;
 
-    for (unsigned i = 0; i < h->nfields; i++) {
-        struct sbx_slice v = h->fields[i].value;
-
-        if (h->fields[i].id != SBX_FIELD_HOST)
-            continue;
-        if (n++ || !v.len || sbx_target_parse(v.ptr, v.len, 443, &host, &port, NULL))
-            return fault(f, 400, "bad-host-field");
-    }
-    if (!n)
-        return fault(f, 400, "bad-host-field");
-    return port == t->port && strcmp(host.text, t->host.text) == 0 ? 0
-                                                                   : fault(f, 421, "misdirected");
+    if (read_host(h, 443, &host, &port, f))
+        return -1;
+    if (!port)
+        return sbx_refuse(f, 400, "bad-host-field");
+    return port == t->port && strcmp(host.text, t->host.text) == 0 ? 0 : sbx_refuse(f, 421, "misdirected");
 }
 
 int sbx_target_read_inner(const struct sbx_head *h, const struct sbx_host *host, uint16_t port,
@@ -178,9 +172,9 @@ int sbx_target_read_inner(const struct sbx_head *h, const struct sbx_host *host,
     ret->port = port;
     if (sbx_slice_is_nocase(h->method, "TRACE") || sbx_slice_is_nocase(h->method, "TRACK") ||
         sbx_slice_is(h->method, "CONNECT"))
-        return fault(f, 405, "method");
+        return sbx_refuse(f, 405, "method");
     if (memchr(h->target.ptr, '#', h->target.len))
-        return fault(f, 400, "bad-target");
+        return sbx_refuse(f, 400, "bad-target");
     if (h->target.ptr[0] == '/')
         ret->path = h->target;
     else if (!(sbx_slice_is(h->target, "*") && sbx_slice_is(h->method, "OPTIONS")) &&

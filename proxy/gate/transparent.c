@@ -2,20 +2,18 @@
  * literal address needs a rule of its own. See gate.h. */
 #include <arpa/inet.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "gate.h"
 
 static void refuse(struct sbx_gate *g, int fd, const char *host, uint16_t port, const char *reason)
 {
-    struct linger now = { 1, 0 };
     struct sbx_record r = { .door = "transparent", .proxy = "network", .protocol = "tcp",
                             .host = host, .port = port, .reason = reason,
                             .decision = strcmp(reason, "too-many-tunnels") == 0 ? "error" : "deny" };
 
     sbx_log(&g->log, &r);
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    sbx_socket_reset(fd);
     close(fd);
 }
 
