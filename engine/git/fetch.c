@@ -172,7 +172,8 @@ static enum sbx_code fetch_in(struct sbx_cache *c, const struct sbx_git_source *
     SBX_AUTO_FREE char *base = NULL, *path = NULL, *root = NULL, *dir = NULL;
     enum sbx_code rc = SBX_OK;
 
-    if (asprintf(&base, "%s/git", sbx_cache_dir(c)) < 0 || asprintf(&path, "%s/%.40s", base, s->commit) < 0)
+    if (asprintf(&base, "%s/git", sbx_cache_dir(c)) < 0 ||
+        asprintf(&path, "%s/%.40s", base, s->commit) < 0)
         return sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
     if (access(path, F_OK)) {
         rc = make(base, path, s, signals, err);

@@ -198,8 +198,9 @@ static enum sbx_code load(const struct sbx_git2 *git, int dir, git_repository **
     struct stat st;
     enum sbx_code rc;
 
-    if (fstatat(dir, GIT_OBJECTS, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-        return sbx_err_set(err, SBX_CONFLICT, GIT_OBJECTS " is no file");
+    if (fstatat(dir, GIT_OBJECTS, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+        faccessat(dir, GIT_OBJECTS, R_OK, AT_EACCESS))
+        return sbx_err_set(err, SBX_CONFLICT, GIT_OBJECTS " is no file that can be read");
     rc = sbx_file_read(dir, GIT_OBJECTS, &all, err);
     if (rc)
         return rc;

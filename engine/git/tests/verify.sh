@@ -75,6 +75,11 @@ changed ".git is no file" 'rm ../.git; mkdir ../.git'
 changed "the commit has no tree" 'sed -i s/odd/odx/ ../.git'
 changed "the commit has no tree" ': >../.git'
 changed "old: its content is missing" 'sed -i s/many/manx/ ../.git'
+if [ "$(id -u)" != 0 ]; then
+    changed "kits/tools/spec.yaml cannot be read" 'chmod 0 kits/tools/spec.yaml'
+    changed "kits/tools cannot be read" 'chmod 0 kits/tools'
+    changed ".git is no file that can be read" 'chmod 0 ../.git'
+fi
 mv "$export" "$work/good"
 echo x >"$export"
 t 1 "git $all: it is no directory" cache verify

@@ -46,10 +46,11 @@ SBX_MUST_USE enum sbx_code sbx_git_fetch(const char *cache, const struct sbx_git
 SBX_MUST_USE enum sbx_code sbx_git_look(const struct sbx_git_source *s, char ret_commit[41],
                                         struct sbx_err *err);
 /**
- * Is an exported commit of the cache, CACHE/git/NAME, what the commit says? Every byte, mode, link and name
- * counts; no network. Unknown where an earlier version exported it, or libgit2 is missing. Under
+ * Is an exported commit of the cache, CACHE/git/NAME, what the commit says? Every byte, mode of a file, link
+ * and name counts; no network. Unknown where an earlier version exported it, or libgit2 is missing. Under
  * sbx_cache_use() or sbx_cache_alone().
- * @param ret_what malloc'd; of SBX_CACHE_CHANGED the first that differs ("kits/a/spec.yaml has another content"), else NULL
+ * @param ret_what malloc'd; of SBX_CACHE_CHANGED the first that differs ("kits/a/spec.yaml has another
+ *                 content"), else NULL
  * @return SBX_OK, SBX_IO, SBX_NO_MEMORY
  */
 SBX_MUST_USE enum sbx_code sbx_git_verify(const char *cache, const char *name,
