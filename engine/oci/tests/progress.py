@@ -131,10 +131,31 @@ def failed_events(row):
     row.check("the value", [x["message"] for x in told], [said[-1]["text"]])
 
 
+def inspect_events(row):
+    events(row, [SBX, "--no-input", "kit", "inspect", f"oci://{Pull(row).name}", "--json"], sha(LAYER), len(LAYER))
+
+
+def push_events(row):
+    os.makedirs(row.path("kit/files/home"))
+    with open(row.path("kit/spec.yaml"), "w", encoding="utf-8") as f:
+        f.write('schemaVersion: "2"\nkind: mixin\nname: tools\n')
+    with open(row.path("kit/files/home/noise"), "wb") as f:
+        f.write(NOISE + NOISE[::-1])
+    reg = row.registry()
+    argv = [SBX, "--no-input", "kit", "push", "kit", f"{reg.host}/x:1", "--json"]
+    p = subprocess.run(argv, env=row.env, cwd=row.dir, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
+    row.check("status", p.returncode, 0)
+    digest = json.loads(p.stdout)["digest"]
+    layer = json.loads(reg.manifests[digest][1])["layers"][0]
+    said = [json.loads(x) for x in p.stderr.decode().splitlines()]
+    row.check("the last one", said[-1] if said else None,
+              {"event": "blob", "digest": layer["digest"], "done": layer["size"], "total": layer["size"]})
+
+
 rows = [("bars", bars), ("60 columns", lambda r: narrow(r, 60, NO_BAR)), ("30 columns", lambda r: narrow(r, 30, None)),
         ("1 column", lambda r: row_of_one(r)), ("TERM=dumb", dumb), ("NO_COLOR", no_color), ("a width of 0", unknown_width),
         ("no terminal", no_terminal),
-        ("--output json of a failure", failed_events),
+        ("--output json of a failure", failed_events), ("inspect --json", inspect_events), ("push --json", push_events),
         ("--output json", lambda r: events(r, Pull(r).argv("--output", "json"), sha(LAYER), len(LAYER)))]
 
 
