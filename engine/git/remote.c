@@ -51,12 +51,17 @@ static enum sbx_code begin(const struct sbx_git2 *git, struct git_job *job, stru
     return git_ssh_use(git, job, err);
 }
 
+static const char *last_words(const struct sbx_git2 *git)
+{
+    const git_error *last = git->error_last();
+
+    return last && last->message ? last->message : "cannot be fetched";
+}
+
 static enum sbx_code failed(const struct sbx_git2 *git, const struct git_job *job, int code,
                             struct sbx_err *err)
 {
-    const char *url = job->source->url;
-    const git_error *last = git->error_last();
-    const char *text = last && last->message ? last->message : "cannot be fetched";
+    const char *url = job->source->url, *text = last_words(git);
 
     if (job->too_big)
         return sbx_err_set(err, SBX_LIMIT, "%.200s: more than %lld bytes", url, SBX_GIT_BYTES_MAX);
@@ -173,7 +178,7 @@ enum sbx_code git_bring(struct git_job *job, struct sbx_err *err)
     if (mkdir(out, 0755) || (dir = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return sbx_err_errno(err, "make %s", out);
     if (git->oid_fromstr(&id, job->source->commit) || git->repository_init(&repo, path, 1))
-        return sbx_err_set(err, SBX_IO, "make a repository in %s", job->dir);
+        return sbx_err_set(err, SBX_IO, "make a repository in %s: %.300s", job->dir, last_words(git));
     rc = fetch(git, repo, job, &id, err);
     if (!rc)
         rc = git_export(git, repo, &id, dir, job, err);

@@ -144,10 +144,14 @@ static int start(struct ssh *s, const char *url)
     SBX_AUTO(sbx_buf) wanted = SBX_BUF_INIT(2 * COMMAND_MAX);
     int in[2] = { -1, -1 }, out[2] = { -1, -1 }, words[2] = { -1, -1 };
     struct address *a = calloc(1, sizeof(*a));
-    bool good = a && parse(url, a) && !request(a->path, &wanted) && !pipe2(in, O_CLOEXEC) &&
-                !pipe2(out, O_CLOEXEC) && !pipe2(words, O_CLOEXEC);
+    bool known = a && parse(url, a) && !request(a->path, &wanted);
+    bool good = known && !pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC) && !pipe2(words, O_CLOEXEC);
 
     s->pid = good ? fork() : -1;
+    if (s->pid < 0)
+        snprintf(s->job->ssh, sizeof(s->job->ssh), "%s",
+                 known ? strerror(errno)
+                       : "not such an address: ssh://USER@HOST:PORT/PATH, its port a number");
     if (s->pid == 0) {
         if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(words[1], 2) < 0)
             _exit(127);
@@ -222,6 +226,8 @@ static int on_close(git_smart_subtransport *base)
     close(s->in);
     close(s->out);
     close(s->words);
+    if (s->pid <= 0) /* it was not started; to kill() this is everybody */
+        return 0;
     kill(s->pid, SIGTERM); /* all that we wanted is here, or will not come */
     while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
         ;

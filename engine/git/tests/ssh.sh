@@ -86,4 +86,14 @@ kill $sshd_pid && wait $sshd_pid 2>/dev/null
 t 1 "Connection refused" kit resolve "git+ssh://short$path"
 t 0 '"value": "one"' plan shell ws --kit "git+ssh://short$path#ref=$one&dir=kits/tools" --output json
 t 0 '"STANDS"' plan ./standing ws --output json
+
+# --- an ssh that is never started: nothing else ends for it (in a process namespace, as kill(-1) is everybody)
+if [ "$(id -u)" = 0 ]; then
+    # shellcheck disable=SC2016 # for the shell in the namespace
+    try='sleep 600 & "$@" </dev/null; status=$?; kill -0 $! || echo "everybody was ended"; exit $status'
+    for bad in "git+ssh://a@h:-1/x" "git+ssh://[::1/x" "git+ssh://h/%zz" "git+ssh://h/x%00y"; do
+        out=$(timeout 60 unshare --pid --fork --mount-proc --kill-child bash -c "$try" _ "$SBX_BIN" kit resolve "$bad" 2>&1)
+        is "$bad" "$out" "sbx: $bad: ${bad#git+}: ssh: not such an address: ssh://USER@HOST:PORT/PATH, its port a number"
+    done
+fi
 finish
