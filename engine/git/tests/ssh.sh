@@ -93,7 +93,7 @@ if [ "$(id -u)" = 0 ]; then
     try='sleep 600 & "$@" </dev/null; status=$?; kill -0 $! || echo "everybody was ended"; exit $status'
     for bad in "git+ssh://a@h:-1/x" "git+ssh://[::1/x" "git+ssh://h/%zz" "git+ssh://h/x%00y"; do
         out=$(timeout 60 unshare --pid --fork --mount-proc --kill-child bash -c "$try" _ "$SBX_BIN" kit resolve "$bad" 2>&1)
-        is "$bad" "$out" "sbx: $bad: ${bad#git+}: ssh: not such an address: ssh://USER@HOST:PORT/PATH, its port a number"
+        is "$bad" "$out" "sbx: ${bad#git+}: ssh: not such an address: ssh://USER@HOST:PORT/PATH, its port a number"
     done
 fi
 finish
