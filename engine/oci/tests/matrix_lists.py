@@ -1,5 +1,6 @@
 """Rows of matrix.py: lists of tags and of referrers, look-ups and deletes, of a registry that answers what no registry would."""
 import json
+import os
 
 from matrix_world import MANIFEST, SBX, Pull, row, sha
 
@@ -35,7 +36,7 @@ def page(name, body, n=[0]):  # pylint: disable=dangerous-default-value
     """A list that never ends: each page names the next one."""
     def answer(h):
         n[0] += 1
-        return 200, {name: [body(n[0])]}, {"Link": f'<{h.path.split("?")[0]}?n={n[0]}>; rel="next"', "Content_Type": INDEX}
+        return 200, {name: body(n[0])}, {"Link": f'<{h.path.split("?")[0]}?n={n[0]}>; rel="next"', "Content_Type": INDEX}
     return answer
 
 
@@ -67,8 +68,11 @@ row("referrers: null", lambda r: lists(r, {"manifests": None}, 0, ""))
 row("referrers: no JSON", lambda r: lists(r, b"[", 1, "no index"))
 row("referrers: 5 MiB", lambda r: lists(r, b" " * (5 << 20), 1, "more than 4194304"))
 row("referrers: more than anybody has", lambda r: lists(r, {"manifests": [entry()] * 10001}, 1, "more than 10000"))
-row("referrers: a list without an end", lambda r: ask(r, REFERRERS, {"/referrers/": page("manifests", lambda n: entry())}, 1, "more than 1000 pages",
-                                                      1010))
+row("referrers: a list without an end", lambda r: ask(r, REFERRERS, {"/referrers/": page("manifests", lambda n: [entry()] * 2500)}, 1,
+                                                      "more than 10000"))
+if os.environ.get("SBX_MATRIX") == "all":
+    row("referrers: one on a page, and no end", lambda r: ask(r, REFERRERS, {"/referrers/": page("manifests", lambda n: [entry()])}, 1,
+                                                              "more than 1000 pages", 1010))
 row("referrers: a page is missing", lambda r: ask(r, REFERRERS, {"/referrers/": lambda h: (404, {}, {}) if "n=" in h.path else (
     200, {"manifests": [entry()]}, {"Link": f"<{h.path}?n=1>; rel=next", "Content_Type": INDEX})}, 1, "404"))
 
