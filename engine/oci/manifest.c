@@ -70,7 +70,7 @@ static enum sbx_code look(struct sbx_registry *r, const char *repository, void *
     enum sbx_code rc = get(r, "HEAD", repository, w->reference, &c, err);
     const char *digest = rc ? NULL : c.headers[HTTP_DIGEST];
 
-    if (rc || registry_passing(&c))
+    if (rc || registry_passing(&c) || c.status == 401) /* a wrong log-in is not tried again for words */
         return rc ? rc : registry_refused(r, &c, err);
     /* The digest need not be sent; and only a refusal of GET has words, the registry's own. */
     if (c.status != 200 || !digest || !sbx_digest_valid(digest))

@@ -124,6 +124,21 @@ def test_words_of_a_refused_head():
     server.shutdown()
 
 
+def test_a_wrong_login_is_tried_once():
+    def rule(self):
+        self.refuse(401, "UNAUTHORIZED", "wrong", WWW_Authenticate='Basic realm="x"')
+        return True
+    server, host = serve(rule)
+    os.makedirs(work + "/docker", exist_ok=True)
+    with open(work + "/docker/config.json", "w", encoding="utf-8") as f:
+        json.dump({"auths": {host: {"auth": base64.b64encode(b"hugo:wrong").decode()}}}, f)
+    done = sbx("kit", "resolve", f"{host}/x/kit:1")
+    tried = [given for _, path, given in server.log if given != "-"]
+    check("accounts are locked by less", done.returncode == 3 and len(tried) == 1, (done, server.log))
+    os.remove(work + "/docker/config.json")
+    server.shutdown()
+
+
 def paged(key, values, content):
     """Lists one value a page."""
     def rule(self):
