@@ -212,7 +212,8 @@ static int finish(struct sbx_cli *cli, enum sbx_code rc, struct sbx_err *err)
     if ((fflush(cli->out) || ferror(cli->out)) && !rc) {
         if (reader_left(cli->out))
             return 1;
-        fprintf(cli->err, "sbx: write to standard output: %s\n", strerror(errno));
+        (void)sbx_err_errno(err, "write to standard output");
+        print_error(cli, err);
         return 1;
     }
     if (cli->status >= 0)

@@ -161,6 +161,7 @@ for command in "validate" "validate --json" "validate --output sarif" "inspect" 
     # shellcheck disable=SC2086
     check 1 "write to standard output: No space left on device" bash -c '"$SBX_BIN" kit $0 hello >/dev/full' "$command"
 done
+check 1 '"event":"error"' bash -c '"$SBX_BIN" kit inspect hello --json >/dev/full'
 check 1 "No space left" bash -c '"$SBX_BIN" kit schema >/dev/full'
 check 1 "[]" bash -c 'exec {out}> >(:) && wait $! && said=$("$SBX_BIN" kit validate --output sarif hello 2>&1 >&$out)
     status=$?; echo "[$said]"; exit $status'
