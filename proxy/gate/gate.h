@@ -12,7 +12,7 @@
  *                          websocket.c: frames of an upgraded one are checked
  *     intercept.c SHAKE    TLS ends here: of both sides; then HEAD, with requests in origin-form
  *     session.c H2         or both sides speak HTTP/2, until the end
- *     forward.c FORWARD    one request and its reply, then HEAD again
+ *     forward.c FORWARD    one request and its reply, then HEAD again; reply.c: the head of the reply
  *     answer.c  ANSWER     the gate's own reply, then HEAD again or LINGER and the end (a transparent
  *                          connection is reset instead)
  */
@@ -262,6 +262,11 @@ bool sbx_tunnel_log(struct sbx_conn *c);
 void sbx_forward_start(struct sbx_conn *c);
 void sbx_forward_run(struct sbx_conn *c);
 void sbx_forward_idle_timeout(struct sbx_conn *c); /**< shared with tunnels */
+/** The request or its reply cannot go on. */
+void sbx_forward_give_up(struct sbx_conn *c, unsigned status, const char *reason, const char *text);
+
+/* reply.c */
+bool sbx_reply_run_head(struct sbx_conn *c); /**< FORWARD, before the reply has begun. True: more may be at hand. */
 
 /* websocket.c */
 /** The reply makes a WebSocket of the connection. 0, or -1: no memory. */
