@@ -198,7 +198,8 @@ SBX_MUST_USE enum sbx_code sbx_container_ask(struct sbx_box *box,
 /** "K=V", in the box's arena, on each container that we make; NULL: no memory. */
 const char *sbx_container_label(struct sbx_box *box);
 /** Is a container of our names of this state, and not of another user's of the same Engine? */
-bool sbx_container_is_ours(const struct sbx_box *box, const struct sbx_container *c);
+bool sbx_container_is_ours(const struct sbx_engine *e, const struct sbx_runtime *rt,
+                           const struct sbx_container *c);
 
 /* ---- start.c, clean.c, session.c ---- */
 /** Of an open box: bring it up whatever state it is in. */

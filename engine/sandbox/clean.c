@@ -30,27 +30,35 @@ static enum sbx_code remove_container(struct sbx_box *box, struct sbx_runtime *r
     rc = sbx_runtime_inspect(rt, name, box->arena, &c, err);
     if (rc == SBX_NOT_FOUND)
         return SBX_OK;
-    if (!rc && !sbx_container_is_ours(box, &c))
+    if (!rc && !sbx_container_is_ours(box->e, rt, &c))
         return SBX_OK;
     return rc ? rc : sbx_runtime_remove(rt, c.id, err);
 }
 
-/* The names of volumes went with the record: they are NAME-HHHHHHHH (container.c). */
+/* They are NAME-HHHHHHHH (container.c). */
+static bool is_volume_of(const char *volume, const char *name)
+{
+    size_t len = strlen(name);
+
+    return !strncmp(volume, name, len) && volume[len] == '-' &&
+           strspn(volume + len + 1, "0123456789abcdef") == HASH_DIGITS &&
+           !volume[len + 1 + HASH_DIGITS];
+}
+
+/* The names of volumes went with the record. */
 static enum sbx_code remove_volumes_by_name(struct sbx_box *box, struct sbx_runtime *rt,
                                             struct sbx_err *err)
 {
     const char **all = NULL;
     struct sbx_container c;
-    size_t n = 0, len = strlen(box->name);
+    size_t n = 0;
     enum sbx_code rc = sbx_runtime_inspect(rt, box->name, box->arena, &c, NULL);
 
     if (!rc) /* another user's sandbox of this name: they are its */
         return SBX_OK;
     rc = sbx_runtime_volume_list(rt, box->arena, &all, &n, err);
     for (size_t i = 0; !rc && i < n; i++)
-        if (!strncmp(all[i], box->name, len) && all[i][len] == '-' &&
-            strspn(all[i] + len + 1, "0123456789abcdef") == HASH_DIGITS &&
-            !all[i][len + 1 + HASH_DIGITS])
+        if (is_volume_of(all[i], box->name))
             rc = sbx_runtime_volume_remove(rt, all[i], err);
     return rc;
 }
@@ -191,7 +199,17 @@ static enum sbx_code remove_all(struct sbx_engine *e, struct sbx_err *err)
     return rc;
 }
 
-/* What the app has at a runtime without any state here: of a state directory that was deleted. */
+/* Another user's, of the same Engine: its container says of which state directory it is. */
+static bool is_foreign_volume(struct sbx_engine *e, const struct sbx_runtime *rt,
+                              const struct sbx_container *list, size_t n, const char *volume)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!sbx_container_is_ours(e, rt, &list[i]) && is_volume_of(volume, list[i].name))
+            return true;
+    return false;
+}
+
+/* What the app has at a runtime without any record here: of a state directory that was deleted. */
 static enum sbx_code remove_strays(struct sbx_engine *e, enum sbx_runtime_kind kind,
                                    struct sbx_err *err)
 {
@@ -206,11 +224,13 @@ static enum sbx_code remove_strays(struct sbx_engine *e, enum sbx_runtime_kind k
         return SBX_OK; /* no such runtime here */
     rc = sbx_runtime_list(rt, arena, &list, &n, err);
     for (size_t i = 0; !rc && i < n; i++)
-        rc = sbx_runtime_remove(rt, list[i].id, err);
+        if (sbx_container_is_ours(e, rt, &list[i]))
+            rc = sbx_runtime_remove(rt, list[i].id, err);
     if (!rc && sbx_runtime_volume_list(rt, arena, &volumes, &n_volumes, err))
         n_volumes = 0;
     for (size_t i = 0; !rc && i < n_volumes; i++)
-        rc = sbx_runtime_volume_remove(rt, volumes[i], err);
+        if (!is_foreign_volume(e, rt, list, n, volumes[i]))
+            rc = sbx_runtime_volume_remove(rt, volumes[i], err);
     return rc;
 }
 

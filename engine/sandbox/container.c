@@ -217,7 +217,7 @@ static enum sbx_code remove_stray(struct sbx_box *box, const char *name, struct 
         return SBX_OK;
     if (rc)
         return rc;
-    if (!sbx_container_is_ours(box, &c))
+    if (!sbx_container_is_ours(box->e, box->rt, &c))
         return sbx_err_set(err, SBX_EXISTS,
                            "the name is taken by another container (%s), which is not of this state "
                            "directory",
@@ -230,14 +230,15 @@ const char *sbx_container_label(struct sbx_box *box)
     return sbx_arena_printf(box->arena, STATE_LABEL "=%s", box->e->paths.state);
 }
 
-bool sbx_container_is_ours(const struct sbx_box *box, const struct sbx_container *c)
+bool sbx_container_is_ours(const struct sbx_engine *e, const struct sbx_runtime *rt,
+                           const struct sbx_container *c)
 {
     size_t len = strlen(STATE_LABEL);
 
     for (const char *const *l = c->labels; l && *l; l++)
         if (!strncmp(*l, STATE_LABEL "=", len + 1))
-            return !strcmp(*l + len + 1, box->e->paths.state);
-    return box->info ? box->info->kind != SBX_RUNTIME_DOCKER : true;
+            return !strcmp(*l + len + 1, e->paths.state);
+    return sbx_runtime_info(rt)->kind != SBX_RUNTIME_DOCKER;
 }
 
 enum sbx_code sbx_container_ask(struct sbx_box *box, const struct sbx_container_spec *spec,

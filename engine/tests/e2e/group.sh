@@ -88,6 +88,11 @@ exits "stop" 0 as stop $id
 exits "start" 0 as start $id
 is "allowed after start" "$(code http://api.example.com/group)" 200
 has "the log" "$(as policy log $id)" "denied.example.com:80"
+# Somebody else's reset, with the same Engine: what it finds there is of another state directory.
+exits "reset of another state directory" 0 setpriv --reuid "$user" --regid docker --clear-groups env -i HOME="$work/home" PATH="$PATH" \
+    XDG_STATE_HOME="$work/home/other" "$work/bin/sbx" --no-input reset --force
+is "does not touch this one" "$(code http://api.example.com/group)" 200
+
 exits "rm" 0 as rm -f $id
 is "no container is left" "$(docker ps -aq --filter label=sbx.sandbox=$id | wc -l)" 0
 running() { ps -u "$user" -o stat=,args= | grep -v '^Z'; }
