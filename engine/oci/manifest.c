@@ -29,6 +29,14 @@ static const char *media_type(const struct sbx_call *c, struct sbx_arena *arena)
     return sbx_arena_memdup(arena, type, strcspn(type, "; \t"));
 }
 
+/* What a tag leads to may be anything, also the half of an answer that was cut in its head, or the page of a portal. */
+static bool is_manifest(const struct sbx_oci_doc *doc)
+{
+    SBX_AUTO_JSON json_t *root = json_loadb(doc->text, doc->len, 0, NULL);
+
+    return json_is_object(root);
+}
+
 /* What is wanted of a manifest, and where it goes. */
 struct want {
     const char *reference;
@@ -58,6 +66,9 @@ static enum sbx_code fetch(struct sbx_registry *r, const char *repository, void 
     if (wanted && sbx_digest_valid(wanted) && strcmp(wanted, ret->digest) != 0)
         return sbx_err_set(err, SBX_SCHEMA, "%s sent a manifest whose digest is %s, not %s",
                            r->host, ret->digest, wanted);
+    if (!sbx_digest_valid(reference) && !is_manifest(ret))
+        return sbx_err_set(err, SBX_SCHEMA, "%s answers with %s", r->host,
+                           ret->len ? "what is no manifest" : "nothing, not with a manifest");
     return SBX_OK;
 }
 

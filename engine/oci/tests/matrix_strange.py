@@ -5,8 +5,8 @@ import shutil
 import subprocess
 import tarfile
 
-from matrix_world import (GOOD_NAME, KIT_TYPE, LAYER, LAYER_BYTES, MANIFEST, MIB, NOISE, SPEC, STEP, Pull, Push, describe, image, pack,
-                          put, row, sha, tar)
+from matrix_world import (GOOD_NAME, KIT_TYPE, LAYER, LAYER_BYTES, MANIFEST, MIB, NOISE, SBX, SPEC, STEP, Pull, Push, describe, image,
+                          pack, put, row, sha, tar)
 
 
 def wanted(h, t, method="GET"):
@@ -203,6 +203,24 @@ ALL = os.environ.get("SBX_MATRIX") == "all"  # one place is enough for what one 
 for n, d in ODD.items():
     for w in (Pull, Push) if ALL else (Pull,):
         row(f"{w.__name__.lower()}: answered with {n}", lambda r, w=w, d=d: odd(r, w, d))
+
+
+def resolved(r, data, text):
+    """A tag without a digest in a header: what it leads to is read, and must be a manifest."""
+    reg = r.registry()
+
+    def hook(h):
+        h.raw(data)
+        return True
+    reg.hook = hook
+    r.run([SBX, "--no-input", "kit", "resolve", f"{reg.host}/x:1"], 1, text)
+
+
+for name, data, text in (("an answer that is cut in its head", HEAD + b"Content-", "answers with nothing"),
+                         ("a length of 10^20", HEAD + b"Content-Length: 99999999999999999999\r\n\r\n", "answers with nothing"),
+                         ("a portal's page", HEAD + b"Content-Length: 13\r\n\r\n<html></html>", "what is no manifest"),
+                         ("half a manifest", HEAD + b'\r\n{"schemaVersion":2,', "what is no manifest")):
+    row(f"resolve: {name}", lambda r, d=data, x=text: resolved(r, d, x))
 
 
 # --- where an upload is to go
