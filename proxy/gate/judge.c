@@ -299,7 +299,10 @@ void sbx_judge_start(struct sbx_conn *c)
     if (!judge_name(c))
         return;
     if (!admit(c)) {
-        sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
+        if (c->asked.dest)
+            sbx_answer_error(c, 503, "too-many-tunnels", "too many connections to this host");
+        else
+            sbx_answer_error(c, 503, "no-memory", sbx_fault_text("no-memory"));
         return;
     }
     c->state = SBX_CONN_ADMITTED;
