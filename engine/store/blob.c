@@ -8,6 +8,7 @@
 
 #define COPY_SIZE 262144 /* bytes: large enough that hashing, not system calls, is the cost */
 #define LAYOUT "{\"imageLayoutVersion\": \"1.0.0\"}\n"
+#define EMPTY_INDEX "{\"schemaVersion\": 2, \"manifests\": []}\n"
 
 enum sbx_code sbx_cache_open(const char *dir, struct sbx_cache **ret, struct sbx_err *err)
 {
@@ -36,23 +37,34 @@ void sbx_cache_close(struct sbx_cache *c)
 
 const char *sbx_cache_dir(const struct sbx_cache *c) { return c->dir; }
 
-/* The file that says what this directory is: not synced, as one that is empty after a crash is written again. */
+/* A file that makes this directory a layout, if it is not there. */
+static enum sbx_code put(struct sbx_cache *c, const char *name, const char *text, struct sbx_err *err)
+{
+    SBX_AUTO_FD int fd = openat(c->blobs, "../..", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    char self[64], path[64];
+
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "../../%s", name);
+    if (fd < 0 || sbx_write_all(fd, text, strlen(text)) ||
+        (linkat(AT_FDCWD, self, c->blobs, path, AT_SYMLINK_FOLLOW) && errno != EEXIST))
+        return sbx_err_errno(err, "write %s/%s", c->dir, name);
+    return SBX_OK;
+}
+
+/* Other tools want both files. Not synced: what is empty after a crash is written again, names with the next one. */
 static enum sbx_code mark(struct sbx_cache *c, struct sbx_err *err)
 {
-    static const char name[] = "../../oci-layout";
-    SBX_AUTO_FD int fd = -1;
+    enum sbx_code rc = SBX_OK;
     struct stat st;
-    char self[64];
 
-    if (!fstatat(c->blobs, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_size == (off_t)strlen(LAYOUT))
-        return SBX_OK;
-    unlinkat(c->blobs, name, 0);
-    fd = openat(c->blobs, "../..", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    if (fd < 0 || sbx_write_all(fd, LAYOUT, strlen(LAYOUT)) ||
-        (linkat(AT_FDCWD, self, c->blobs, name, AT_SYMLINK_FOLLOW) && errno != EEXIST))
-        return sbx_err_errno(err, "write %s/oci-layout", c->dir);
-    return SBX_OK;
+    if (fstatat(c->blobs, "../../oci-layout", &st, AT_SYMLINK_NOFOLLOW) ||
+        st.st_size != (off_t)strlen(LAYOUT)) {
+        unlinkat(c->blobs, "../../oci-layout", 0);
+        rc = put(c, "oci-layout", LAYOUT, err);
+    }
+    if (!rc && faccessat(c->blobs, "../../index.json", F_OK, AT_SYMLINK_NOFOLLOW))
+        rc = put(c, "index.json", EMPTY_INDEX, err);
+    return rc;
 }
 
 enum sbx_code sbx_cache_ready(struct sbx_cache *c, struct sbx_err *err)

@@ -72,6 +72,7 @@ t 0 '"TOOLS"' plan shell ws --kit "$ref" --output json
 mkdir -p hand/home/agent hand/workspace && cp -r mix/files/home/. hand/home/agent && cp -r mix/files/workspace/. hand/workspace
 (cd hand && tar -cf - home/agent/* workspace/*) | gzip -9 >layer.tar.gz
 if has umoci; then
+    is "umoci reads a cache without a name" "$(XDG_CACHE_HOME=$work/fresh "$SBX_BIN" kit push mix oci-layout:other:1 >/dev/null 2>&1; umoci ls --layout fresh/sbx 2>&1; echo $?)" 0
     is "umoci lists our layout" "$(umoci ls --layout lay | sort | tr '\n' ' ')" "mix one "
 fi
 if has oras; then
