@@ -19,18 +19,24 @@ static const struct sbx_opt_group groups[] = {
     SBX_GROUP("Registry", sbx_remote_rows, struct pull_opts, remote),
 };
 
-static bool is_free(const char *dir)
+static enum sbx_code require_free(const char *dir, struct sbx_err *err)
 {
     DIR *d = opendir(dir);
     struct dirent *e;
     bool empty = true;
 
+    if (!d && errno == ENOENT)
+        return SBX_OK;
+    if (!d && errno != ENOTDIR)
+        return sbx_err_errno(err, "%s", dir);
     if (!d)
-        return errno == ENOENT;
+        return sbx_err_set(err, SBX_EXISTS,
+                           "%s: there is a file in the way; name a new or empty directory", dir);
     while (empty && (e = readdir(d)))
         empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
     closedir(d);
-    return empty;
+    return empty ? SBX_OK
+                 : sbx_err_set(err, SBX_EXISTS, "%s exists and is not an empty directory", dir);
 }
 
 static enum sbx_code bring(const struct sbx_kit_io *io, const struct sbx_ref *ref, bool *ret_mine,
@@ -97,8 +103,8 @@ static enum sbx_code pull(struct sbx_cli *cli, struct sbx_err *err)
         return rc;
     sbx_resolve_remote(io, &remote);
     rc = sbx_remote_require_immutable(&remote, &ref, cli->arena, err);
-    if (!rc && !is_free(to))
-        rc = sbx_err_set(err, SBX_EXISTS, "%s exists and is not an empty directory", to);
+    if (!rc)
+        rc = require_free(to, err);
     if (!rc)
         rc = fetch(cli, io, &ref, to, err);
     if (rc)

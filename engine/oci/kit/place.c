@@ -27,13 +27,15 @@ struct sbx_place sbx_place_of(const struct sbx_ref *ref)
                                .digest = ref->digest };
 }
 
-/* "me/kit:1": what docker would take for a place on Docker Hub is a path here. */
+/* "me/kit:1" and "kit:1": what docker would take for a place on Docker Hub is a path here. */
 static bool has_host(const char *text)
 {
     size_t first = strcspn(text, "/");
 
-    return strstr(text, "://") || !strncmp(text, "oci-layout:", 11) || !text[first] ||
-           memchr(text, '.', first) || memchr(text, ':', first) || !strncmp(text, "localhost/", 10);
+    if (strstr(text, "://") || !strncmp(text, "oci-layout:", 11))
+        return true;
+    return text[first] && (memchr(text, '.', first) || memchr(text, ':', first) ||
+                           !strncmp(text, "localhost/", 10));
 }
 
 enum sbx_code sbx_place_parse(const char *text, struct sbx_arena *arena, struct sbx_place *ret,

@@ -74,6 +74,7 @@ t 0 "@$digest" kit push pulled "$plain/other/tools:1.0"
 (umask 0177 && "$SBX_BIN" kit pull "$ref" masked >/dev/null 2>&1 && "$SBX_BIN" kit push masked "$plain/other/tools:2" >third 2>&1)
 is "the same digest after a pull under a umask" "$(sed 's/.*@//' third)" "$digest"
 t 1 "exists and is not an empty directory" kit pull "$ref" pulled
+t 1 "there is a file in the way" kit pull "$ref" mix/spec.yaml/copy
 t 0 Pulled kit pull "$ref" new/below/pulled
 diff -r mix new/below/pulled || fail=1
 t 1 "hello is neither in a registry nor in git: write HOST/REPOSITORY@sha256:" kit pull hello no
@@ -351,6 +352,8 @@ t 1 "404, MANIFEST_UNKNOWN: manifest unknown" kit resolve "$host/team/bad:1"
 t 2 "a push has a tag, not a digest" kit push mix "$host/team/bad@$digest"
 t 1 "names no registry" kit push mix somewhere
 t 1 "names no registry; write HOST/REPOSITORY:TAG" kit push mix me/kit:1
+t 1 "names no registry; write HOST/REPOSITORY:TAG" kit push mix kit:1
+t 1 "names no registry; write HOST/REPOSITORY:TAG" kit delete kit:1
 t 1 'write the place without "https://"' kit push mix "https://$host/team/bad:1"
 t 1 "push to 127.0.0.1:1/team/bad:1: " kit push mix 127.0.0.1:1/team/bad:1
 : >kit.zip
