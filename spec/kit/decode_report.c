@@ -77,7 +77,7 @@ void sbx_decode_list_error(struct sbx_decoder *d, const struct sbx_field *f, con
 
 void sbx_decode_type_error(struct sbx_decoder *d, const struct sbx_yaml_node *n, const char *want)
 {
-    if (n->kind != SBX_YAML_SCALAR)
+    if (n->kind != SBX_YAML_SCALAR || !*d->path) /* a whole file that is no kit may be a key: its text is not repeated */
         shape_error(d, n, want, NULL);
     else if (strlen(n->text) != n->len)
         sbx_decode_report(d, SBX_ERROR, "wrong-type", n->pos, NULL, "holds a NUL byte");
