@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 command -v shellcheck >/dev/null || { echo "SKIPPED: shellcheck is not installed"; exit 77; }
-scripts=$(grep -rlE --include='*' '^#!/bin/(ba)?sh' scripts .ci engine proxy spec kits 2>/dev/null | grep -v '/files/' || true)
+scripts=$(grep -rlIE --exclude-dir=__pycache__ '^#!/bin/(ba)?sh' scripts .ci engine proxy spec kits 2>/dev/null | grep -v '/files/' || true)
 [ -n "$scripts" ] || { echo "no scripts found"; exit 1; }
 # shellcheck disable=SC2086 # a list of paths without blanks
 shellcheck -x -S warning -e SC2154 $scripts

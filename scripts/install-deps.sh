@@ -11,7 +11,7 @@ BUILD='gcc libc6-dev linux-libc-dev cmake ninja-build pkg-config
  libseccomp-dev libnghttp2-dev libgit2-dev runc debootstrap ca-certificates curl git python3 iproute2 util-linux xz-utils zstd'
 TEST='libcmocka-dev clang clang-format clang-tidy valgrind docker.io docker-registry apache2-utils skopeo umoci
  tmux jq openssl openssh-server busybox-static shellcheck procps zsh fish nftables socat strace file
- python3-jsonschema python3-yaml tinyproxy lighttpd nghttp2-client nghttp2-server python3-grpcio'
+ python3-jsonschema python3-yaml tinyproxy lighttpd lighttpd-mod-openssl nghttp2-client nghttp2-server python3-grpcio'
 SOAK='gcovr squid nodejs golang-go faketime redis-server musl-tools openjdk-17-jdk-headless'
 
 case ${1:-} in
