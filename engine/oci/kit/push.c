@@ -111,8 +111,8 @@ static enum sbx_code pin(struct push *p, struct sbx_err *err)
         snprintf(p->note, sizeof(p->note), "the image is not pinned: %.400s", why.text);
         rc = SBX_OK;
     }
-    p->ret->image = p->has_image ? p->image.pinned : p->a->image;
-    return rc;
+    p->ret->image = sbx_arena_strdup(p->arena, p->has_image ? p->image.pinned : p->a->image);
+    return rc || p->ret->image ? rc : sbx_err_set(err, SBX_NO_MEMORY, "out of memory");
 }
 
 static enum sbx_code make_spec(struct push *p, const char *dir, const char *name,
