@@ -168,12 +168,11 @@ static void set_system_trust(struct sbx_http *h)
 {
     const char *file = getenv("SSL_CERT_FILE"), *dir = getenv("SSL_CERT_DIR");
     const char *all = h->curl->version_info(CURLVERSION_NOW)->cainfo;
-    bool told = dir && *dir;
 
     if (!file || !*file) /* libcurl fails where it is named and missing */
-        file = (h->whole_trust || told) && all && !access(all, R_OK) ? all : NULL;
+        file = h->whole_trust && all && !access(all, R_OK) ? all : NULL;
     SET(CURLOPT_CAINFO, file);
-    SET(CURLOPT_CAPATH, told ? dir : "/etc/ssl/certs");
+    SET(CURLOPT_CAPATH, dir && *dir ? dir : "/etc/ssl/certs");
 }
 
 /* The registry's own trust counts where it sends us, too, as with docker: its storage has the same CA. */
@@ -325,7 +324,8 @@ static enum sbx_code once(struct sbx_http *h, struct sbx_call *c, const char *ur
     if (!rc) {
         set_all(h, c, url, &t, headers, at_home);
         code = h->curl->easy_perform(h->h);
-        if (code == CURLE_PEER_FAILED_VERIFICATION && !h->whole_trust) {
+        /* the registry's own CA stands in the file's place */
+        if (code == CURLE_PEER_FAILED_VERIFICATION && !h->whole_trust && !h->tls.ca) {
             h->whole_trust = true;
             set_all(h, c, url, &t, headers, at_home);
             code = h->curl->easy_perform(h->h);

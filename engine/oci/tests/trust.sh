@@ -26,6 +26,6 @@ with both 0 Pushed
 SSL_CERT_FILE=$work/tls.crt with none 0 Pushed
 SSL_CERT_DIR=$work/sys/dir with none 0 Pushed
 SSL_CERT_DIR=$work/sys/none with file 0 Pushed
-# named authorities are besides those of the directory, as with other tools of OpenSSL
+# a file that is named and holds no authority is an error, whatever the directory has
 SSL_CERT_FILE=$work/tls.key with dir 1 "$host"
 finish
