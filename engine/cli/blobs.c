@@ -109,8 +109,9 @@ static void draw(struct sbx_blobs *b, long now)
 static void event(struct sbx_blobs *b, struct sbx_blob_bar *bar, long now)
 {
     bar->told_ms = now;
-    sbx_out_event(b->cli, json_pack("{s:s,s:s,s:I,s:I}", "event", "blob", "digest", bar->digest,
-                                    "done", (json_int_t)bar->done, "total", (json_int_t)bar->total));
+    sbx_out_event(b->cli,
+                  json_pack("{s:s,s:s,s:I,s:I}", "event", "blob", "digest", bar->digest, "done",
+                            (json_int_t)bar->done, "total", (json_int_t)bar->total));
 }
 
 static void forget(struct sbx_blobs *b, struct sbx_blob_bar *bar) { *bar = b->v[--b->n]; }

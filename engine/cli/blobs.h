@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "sbx/registry.h"
 
-#define SBX_BLOBS_TOLD 16 /* lines of a command, each said once; registries have one or two things to say */
+#define SBX_BLOBS_TOLD 16 /* lines of a command, each said once; a registry has one or two */
 #define SBX_BLOBS_SHOWN 8 /* bars at once: twice what is moved at once */
 
 struct sbx_blob_bar {
@@ -29,7 +29,7 @@ struct sbx_blobs {
     struct sbx_blob_bar v[SBX_BLOBS_SHOWN];
     size_t n, lines; /* bars, and how many of them are on the screen */
     long drawn_ms;
-    char told[SBX_BLOBS_TOLD][200]; /* beginnings of lines: several handles of one registry say the same */
+    char told[SBX_BLOBS_TOLD][200]; /* beginnings: several handles of a registry say the same */
     size_t n_told;
 };
 

@@ -48,7 +48,8 @@ static void print_excerpt(struct sbx_cli *cli, const struct sbx_diag *d, bool co
 /* Beside a value that does not have them in it. */
 static void report_events(struct sbx_cli *cli)
 {
-    SBX_AUTO_JSON json_t *list = cli->reported < cli->diags.len ? sbx_diags_json(&cli->diags) : NULL;
+    SBX_AUTO_JSON json_t *list = cli->reported < cli->diags.len ? sbx_diags_json(&cli->diags)
+                                                                : NULL;
 
     for (; cli->reported < json_array_size(list); cli->reported++) {
         json_t *row = json_array_get(list, cli->reported);

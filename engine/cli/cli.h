@@ -75,15 +75,15 @@ struct sbx_cli {
     struct sbx_texts rest; /**< after "--", where the command keeps them apart */
     bool rest_given;       /**< there was a "--" */
     enum sbx_format format;
-    bool sarif;             /**< JSON in the form of SARIF */
-    FILE *out, *err;        /**< results; all else */
-    bool printed;           /**< the JSON or YAML value is out */
-    bool quiet;             /**< no progress */
+    bool sarif;              /**< JSON in the form of SARIF */
+    FILE *out, *err;         /**< results; all else */
+    bool printed;            /**< the JSON or YAML value is out */
+    bool quiet;              /**< no progress */
     struct sbx_blobs *blobs; /**< what is fetched and sent (blobs.h); NULL: nothing was yet */
-    struct sbx_diags diags; /**< findings of the whole run */
-    size_t reported;        /**< of diags: already shown */
-    long long began;        /**< Unix seconds */
-    int status;             /**< exit status where a code is not enough (exec); -1: by code */
+    struct sbx_diags diags;  /**< findings of the whole run */
+    size_t reported;         /**< of diags: already shown */
+    long long began;         /**< Unix seconds */
+    int status;              /**< exit status where a code is not enough (exec); -1: by code */
 };
 
 /** Flags of the program without a command. */

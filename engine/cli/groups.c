@@ -62,9 +62,8 @@ const struct sbx_opt sbx_sandbox_rows[] = {
         SBX_OPT_END
 
 const struct sbx_opt sbx_kit_rows[] = {
-    SBX_LISTOF(
-        struct sbx_kit_opts, kits, "kit", 0, "KIT",
-        "Add a kit: directory, built-in name, digest, commit in git (repeatable, in order)"),
+    SBX_LISTOF(struct sbx_kit_opts, kits, "kit", 0, "KIT",
+               "Add a kit: directory, built-in name, digest, commit in git (repeatable, in order)"),
     KIT_ARGS
 };
 

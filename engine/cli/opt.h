@@ -35,7 +35,7 @@ struct sbx_opt {
     size_t at;                  /**< offset in the group's struct */
     const char *value;          /**< what help calls the value; NULL for switches */
     const char *const *choices; /**< NULL-terminated; NULL: anything */
-    const char *some;    /**< a choice that only verbs with `sarif` take: not named where the value is wrong */
+    const char *some;    /**< a choice of few verbs (`sarif`): not named where a value is wrong */
     const char *help;    /**< one line */
     bool hidden;         /**< an older spelling: parsed, not shown */
     const char *refused; /**< known to users of sbx but not built: why; parsing it fails */

@@ -21,9 +21,9 @@ struct sbx_session {
     bool quiet;                  /**< only warnings */
     bool told;                   /**< remarks on the user's files were made by an earlier one */
     bool step_open;              /**< a drawn step waits for its end */
-    bool output_shown;       /**< the step that runs printed something, which stands on stderr */
-    bool failure_shown;      /**< so did the one that failed */
-    int width;               /**< of the terminal */
+    bool output_shown;  /**< the step that runs printed something, which stands on stderr */
+    bool failure_shown; /**< so did the one that failed */
+    int width;          /**< of the terminal */
     struct sbx_step {
         char id[80], text[160];
     } steps[SBX_STEPS_OPEN]; /**< begun and not ended */

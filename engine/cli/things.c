@@ -31,8 +31,9 @@ const char *sbx_thing_short(struct sbx_arena *arena, const struct sbx_cache_thin
 {
     const char *digits = sbx_digest_valid(t->name) ? t->name + strlen("sha256:") : t->name;
 
-    return digits != t->name || is_commit(t) ? sbx_arena_memdup(arena, digits, strnlen(digits, SHORT))
-                                             : "";
+    return digits != t->name || is_commit(t)
+               ? sbx_arena_memdup(arena, digits, strnlen(digits, SHORT))
+               : "";
 }
 
 const char *sbx_thing_text(struct sbx_arena *arena, const struct sbx_cache_thing *t)
