@@ -443,7 +443,10 @@ def test_certificates_of_clients():
         place = f"{work}/config/{tool}/certs.d/{host}"
         os.makedirs(place)
         shutil.copy(work + "/ca.pem", place + "/ca.crt")
-        done = sbx(*resolve)
+        for _ in range(10):  # with TLS 1.3 the end of the connection may overtake the server's word
+            done = sbx(*resolve)
+            if "reset by peer" not in done.stderr:
+                break
         check(f"{tool}: without one it is refused", done.returncode == 1 and "put NAME.cert and NAME.key into" in done.stderr, done)
         shutil.copy(work + "/client.pem", place + "/client.cert")
         done = sbx(*resolve)
