@@ -445,7 +445,7 @@ def test_certificates_of_clients():
         shutil.copy(work + "/ca.pem", place + "/ca.crt")
         for _ in range(10):  # with TLS 1.3 the end of the connection may overtake the server's word
             done = sbx(*resolve)
-            if "reset by peer" not in done.stderr:
+            if "put NAME.cert and NAME.key into" in done.stderr:
                 break
         check(f"{tool}: without one it is refused", done.returncode == 1 and "put NAME.cert and NAME.key into" in done.stderr, done)
         shutil.copy(work + "/client.pem", place + "/client.cert")
